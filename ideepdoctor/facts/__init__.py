@@ -1,0 +1,1 @@
+"""From a target (and recorded text) to Facts."""

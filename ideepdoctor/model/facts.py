@@ -1,0 +1,344 @@
+"""Facts: what is, without judgement. Data only; JSON in and out is facts/serialize.py.
+
+``None`` always means "not known" (could not be read, or not collected in this run) and never "absent": an absent
+package is a package that is not in ``Facts.packages``, an unset variable a name that is not in ``Variables``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+FACTS_SCHEMA = "ideepdoctor-facts"
+FACTS_SCHEMA_VERSION = "1"
+
+
+@dataclass(frozen=True, slots=True)
+class Platform:
+    """The operating system that the target runs on."""
+
+    system: str
+    """``platform.system()``: Linux, Darwin, Windows."""
+    machine: str
+    """``platform.machine()``: x86_64, aarch64."""
+    kernel: str | None = None
+    """Release of the kernel, as ``uname -r``."""
+    os_name: str | None = None
+    """PRETTY_NAME of /etc/os-release."""
+    libc: str | None = None
+    """``glibc`` or ``musl``."""
+    libc_version: str | None = None
+    container: str | None = None
+    """docker, podman, lxc, kubernetes...; None where no sign of one was seen."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cpu:
+    """The processor as the target sees it. Flags are the kernel's names (avx2, avx512f), sorted."""
+
+    vendor: str | None = None
+    """GenuineIntel, AuthenticAMD...; by CPUID where it can be read, else by /proc/cpuinfo."""
+    model_name: str | None = None
+    cpuinfo_flags: tuple[str, ...] | None = None
+    """What /proc/cpuinfo says: under an emulator that is the host's processor."""
+    cpuid_flags: tuple[str, ...] | None = None
+    """The flags among those that the probe's own CPUID reader knows; None where executable memory is refused."""
+    cpuid_vendor: str | None = None
+    xcr0: int | None = None
+    """Register state that the system saves; AVX needs bits 1 and 2, AVX-512 bits 5 to 7 too."""
+    ldso_levels: tuple[str, ...] | None = None
+    """x86-64-v2... that the dynamic loader of the target supports (glibc 2.33 and later)."""
+    hypervisor: str | None = None
+    """Vendor string of the hypervisor (CPUID leaf 0x40000000), such as KVMKVMKVM."""
+    sockets: int | None = None
+    physical_cores: int | None = None
+    logical_cpus: int | None = None
+    emulated: bool | None = None
+    """True where CPUID and /proc/cpuinfo disagree: then CPUID is what will run."""
+
+    @property
+    def flags(self) -> frozenset[str] | None:
+        """The flags that count: /proc/cpuinfo's, but CPUID's alone under emulation. None where neither is known."""
+        if self.emulated and self.cpuid_flags is not None:
+            return frozenset(self.cpuid_flags)
+        if self.cpuinfo_flags is not None:
+            return frozenset(self.cpuinfo_flags)
+        return None if self.cpuid_flags is None else frozenset(self.cpuid_flags)
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What the target may use of the machine."""
+
+    affinity_cpus: tuple[int, ...] | None = None
+    """Numbers of the CPUs that the scheduler may use for it."""
+    cgroup_version: int | None = None
+    quota_cpus: float | None = None
+    """CPU quota of the control group in CPUs (quota / period, the tightest of all levels); None: no quota known."""
+    memory_total_bytes: int | None = None
+    memory_available_bytes: int | None = None
+    memory_limit_bytes: int | None = None
+    """Memory limit of the control group, the tightest of all levels; None: no limit."""
+    disk_free_bytes: int | None = None
+    """Free space for this user in the file system of the target's prefix."""
+
+
+@dataclass(frozen=True, slots=True)
+class PipScript:
+    """A ``pip`` command in the target's scripts folder."""
+
+    path: str
+    interpreter: str | None
+    """What its first line starts; None where that cannot be told."""
+    same_environment: bool | None
+    """Whether that interpreter belongs to this environment."""
+
+
+@dataclass(frozen=True, slots=True)
+class Python:
+    """The target interpreter."""
+
+    executable: str
+    """``sys.executable`` as started, not resolved: a venv's own path."""
+    real_path: str
+    version: str
+    """Three numbers: 3.7.16."""
+    implementation: str
+    """CPython, PyPy."""
+    abi: str
+    """cp37m, cp27mu, cp311: the ABI tag that a wheel must have."""
+    bits: int
+    prefix: str
+    base_prefix: str
+    kind: str
+    """venv, conda, pyenv, uv, system or other."""
+    externally_managed: str | None = None
+    """Path of the EXTERNALLY-MANAGED marker (PEP 668) that applies to this interpreter; None: there is none."""
+    purelib: str | None = None
+    platlib: str | None = None
+    scripts: str | None = None
+    user_site: str | None = None
+    pip_scripts: tuple[PipScript, ...] = ()
+
+    @property
+    def minor(self) -> str:
+        """``3.7`` of ``3.7.16``."""
+        return ".".join(self.version.split(".")[:2])
+
+
+@dataclass(frozen=True, slots=True)
+class AlteredFile:
+    """A file that is not what its distribution's RECORD says."""
+
+    path: str
+    problem: str
+    """missing, size or sha256."""
+    expected: str
+    found: str
+
+
+@dataclass(frozen=True, slots=True)
+class Package:
+    """A distribution that is installed where the target looks."""
+
+    name: str
+    """Normalised (PEP 503)."""
+    version: str
+    location: str
+    """The folder on sys.path that holds it."""
+    requires: tuple[str, ...] = ()
+    """Requires-Dist lines, as written."""
+    integrity: str | None = None
+    """How its files were compared with RECORD: ``size`` (quick), ``sha256``, or None (not compared)."""
+    altered: tuple[AlteredFile, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a sacrificial child ended that imported a module or ran an op."""
+
+    ok: bool
+    seconds: float
+    version: str | None = None
+    """``__version__`` of the module."""
+    path: str | None = None
+    """``__file__`` of the module."""
+    error_type: str | None = None
+    """Name of the Python exception; None where there was none (or the process died)."""
+    error_text: str | None = None
+    signal: str | None = None
+    """SIGABRT, SIGILL...; None where no signal ended it."""
+    exit_code: int | None = None
+    timed_out: bool = False
+    stderr_tail: str = ""
+    """The last lines of standard error, at most 2,000 characters."""
+    warnings: tuple[str, ...] = ()
+    """Warnings as ``Category: text``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shadow:
+    """A module that Python takes from somewhere else than the installed distribution or the standard library."""
+
+    module: str
+    path: str
+    """The file that wins."""
+    source: str
+    """``current folder``, ``PYTHONPATH`` or ``user site``."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChainerState:
+    """What Chainer itself says, in a child started as the user's Python would be."""
+
+    use_ideep: str | None = None
+    """``chainer.config.use_ideep``."""
+    dtype: str | None = None
+    """``chainer.config.dtype`` (float32, float64, mixed16...)."""
+    ideep_available: bool | None = None
+    """``chainer.backends.intel64.is_ideep_available()``."""
+    ideep_reason: str | None = None
+    """Why not, in Chainer's words."""
+
+
+@dataclass(frozen=True, slots=True)
+class NativeLibrary:
+    """A shared object of interest mapped into the process after the imports (MKL, MKL-DNN, OpenMP, BLAS)."""
+
+    name: str
+    path: str
+    imported_by: str
+    """The module whose import brought it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Variables:
+    """Environment variables of the allow-list (names in payload/probe.py)."""
+
+    inherited: Mapping[str, str] = field(default_factory=dict)
+    """What the user has: the environment as it was when the target was started."""
+    effective: Mapping[str, str] | None = None
+    """What a program of the target sees after start-up (the doctor's .pth file included)."""
+    set_by_doctor: tuple[str, ...] = ()
+    """The names in ``effective`` whose values the doctor's start-up file set."""
+
+
+@dataclass(frozen=True, slots=True)
+class Interpreter:
+    """A Python found on this machine."""
+
+    path: str
+    real_path: str
+    version: str
+    implementation: str
+    abi: str
+    bits: int
+    libc: str | None
+    """``glibc 2.36``."""
+    source: str
+    """Where it was found: PATH, pyenv, conda, uv, venv..."""
+
+
+@dataclass(frozen=True, slots=True)
+class OpCheck:
+    """One operation compared with its NumPy float64 reference."""
+
+    op: str
+    """Such as ``convolution``, ``batch_normalization backward``."""
+    case: str
+    """Shapes and other parameters, as text."""
+    threads: int
+    status: str
+    """right, wrong, crashed, raised, timeout or not-run."""
+    used_ideep: bool | None
+    """Whether the output was an ideep4py.mdarray (None where the op cannot tell)."""
+    max_relative_error: float | None
+    """max |a - b| / max |b| over outputs and gradients, b being the float64 reference."""
+    tolerance: float | None
+    hazard: str | None = None
+    """Name of the known hazard that this case is about (H1...), None for none."""
+    message: str = ""
+    """Signal, exception or other text that explains the status."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConvTiming:
+    """Interleaved convolution forward + backward, NumPy against iDeep, in one process."""
+
+    case: str
+    repeats: int
+    numpy_seconds: float
+    """Median."""
+    ideep_seconds: float
+    """Median."""
+    ratio: float
+    """Median over the repeats of NumPy's time / iDeep's time."""
+    ratio_low: float
+    """First quartile of that ratio."""
+    ratio_high: float
+    """Third quartile."""
+    ideep_gflops: float
+    """Floating-point operations (10^9) per second, forward + backward, at the median."""
+
+
+@dataclass(frozen=True, slots=True)
+class Smoke:
+    """The smoke test's answer: used, right, faster."""
+
+    threads: int
+    used: bool | None
+    """Output is an mdarray and MKLDNN_VERBOSE named a JIT convolution; None where it could not be tried."""
+    kernel: str | None
+    """The implementation MKLDNN_VERBOSE names for convolution: jit:avx512_common, jit:avx2..."""
+    checks: tuple[OpCheck, ...] = ()
+    timing: ConvTiming | None = None
+    seconds: float = 0.0
+    failure: str = ""
+    """Why the test as a whole could not run (import failed...); empty where it ran."""
+
+
+@dataclass(frozen=True, slots=True)
+class TargetRef:
+    """Which target was examined and why that one."""
+
+    python: str
+    """Path of the interpreter, as the user would type it."""
+    transport: tuple[str, ...] = ()
+    """Words that reach its machine: ``docker exec -i NAME``, ``ssh HOST``; empty for this one."""
+    emulator: tuple[str, ...] = ()
+    """Words that it runs under: ``qemu-x86_64 -cpu Haswell``."""
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """Everything that the rules look at."""
+
+    tool_version: str
+    collected_at: str
+    """UTC, ISO 8601 with Z."""
+    mode: str
+    """``quick`` (static only) or ``full``."""
+    target: TargetRef
+    platform: Platform
+    cpu: Cpu
+    limits: Limits
+    python: Python
+    variables: Variables
+    packages: tuple[Package, ...] | None = None
+    imports: Mapping[str, Outcome] | None = None
+    """By module name: numpy, ideep4py, chainer, and chainer.links.caffe where protobuf and Chainer are installed."""
+    first_op: Outcome | None = None
+    """A relu through ideep4py in a child of its own; None where ideep4py could not be imported or in quick mode."""
+    shadows: tuple[Shadow, ...] = ()
+    chainer: ChainerState | None = None
+    libraries: tuple[NativeLibrary, ...] | None = None
+    interpreters: tuple[Interpreter, ...] | None = None
+    """Other Pythons of this machine; None where they were not looked for."""
+    smoke: Smoke | None = None
+    planned_ideep4py: str | None = None
+    """The release that setup or install is about to install; rules then judge it instead of the installed one."""
+
+    def package(self, name: str) -> Package | None:
+        """Return the installed distribution of this (normalised) name that Python would import, or None."""
+        return next((package for package in self.packages or () if package.name == name), None)

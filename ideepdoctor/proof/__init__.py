@@ -1,0 +1,1 @@
+"""Drivers and statistics of the payloads that prove: smoke."""

@@ -1,0 +1,284 @@
+"""The only module that starts processes or writes files: a protocol, and the real thing behind it.
+
+Everything that changes the machine goes through a ``System``, so that a test can hand in a double and so that every
+command that was started can be shown (``-v``) and logged.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import shutil
+import signal
+import stat
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+Observer = Callable[[str], None]
+
+
+def _silent(_text: str) -> None:
+    """Observer that observes nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Completed:
+    """How a process ended.
+
+    ``returncode`` is negative for a signal, as in ``subprocess``; 127 with an ``error`` text where the program could
+    not be started at all.
+    """
+
+    argv: tuple[str, ...]
+    returncode: int
+    stdout: bytes
+    stderr: bytes
+    seconds: float
+    timed_out: bool = False
+    error: str = ""
+
+    @property
+    def ok(self) -> bool:
+        """Whether it ran and ended with 0."""
+        return self.returncode == 0 and not self.timed_out
+
+    def text(self) -> str:
+        """Standard output as text; bytes that are no UTF-8 are replaced."""
+        return self.stdout.decode("utf-8", "replace")
+
+    def error_text(self) -> str:
+        """Standard error, or why the program could not be started."""
+        return self.error or self.stderr.decode("utf-8", "replace")
+
+
+class System(Protocol):
+    """What the rest of the program may do to the world."""
+
+    def run(
+        self,
+        argv: Sequence[str],
+        *,
+        timeout_seconds: float,
+        stdin: bytes = b"",
+        env: Mapping[str, str] | None = None,
+        cwd: str | None = None,
+        on_line: Observer = _silent,
+    ) -> Completed:
+        """Start a program without a shell and wait for it.
+
+        Args:
+            argv: the program and its arguments.
+            timeout_seconds: after this the whole process group is killed and ``timed_out`` is set.
+            stdin: what it reads; never the terminal.
+            env: its whole environment; None: the doctor's own.
+            cwd: its working folder.
+            on_line: called with each line of its standard error as it comes (progress).
+
+        Raises:
+            KeyboardInterrupt: Ctrl-C; the process group has been killed before.
+        """
+        ...
+
+    def write_file(self, path: str, data: bytes, mode: int = 0o644) -> None:
+        """Write a file whole and atomically (temporary file beside it, fsync, rename). Raises OSError."""
+        ...
+
+    def append_line(self, path: str, line: str) -> None:
+        """Append a line and fsync: a journal entry that is there after a crash. Raises OSError."""
+        ...
+
+    def make_folder(self, path: str) -> None:
+        """Make a folder and its parents; no error where it exists. Raises OSError."""
+        ...
+
+    def remove_file(self, path: str) -> None:
+        """Remove a file or link; no error where there is none. Raises OSError."""
+        ...
+
+    def remove_tree(self, path: str) -> None:
+        """Remove a folder with all it holds, or a file; no error where there is none. Raises OSError."""
+        ...
+
+    def copy_tree(self, source: str, destination: str) -> None:
+        """Copy a folder with its links, modes and times. Raises OSError."""
+        ...
+
+    def copy_file(self, source: str, destination: str) -> None:
+        """Copy a file with its mode and times, a link as a link. Raises OSError."""
+        ...
+
+    def rename(self, source: str, destination: str) -> None:
+        """Rename within one file system, or move across two. Raises OSError."""
+        ...
+
+
+class RealSystem:
+    """The machine itself.
+
+    Args:
+        on_command: called with every command line before it starts (``-v`` and the log).
+    """
+
+    def __init__(self, on_command: Observer = _silent) -> None:
+        self._on_command = on_command
+
+    def run(
+        self,
+        argv: Sequence[str],
+        *,
+        timeout_seconds: float,
+        stdin: bytes = b"",
+        env: Mapping[str, str] | None = None,
+        cwd: str | None = None,
+        on_line: Observer = _silent,
+    ) -> Completed:
+        """See ``System.run``."""
+        self._on_command(" ".join(argv))
+        started = time.monotonic()
+        with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as out:
+            given.write(stdin)
+            given.seek(0)
+            try:
+                process = subprocess.Popen(
+                    list(argv),
+                    stdin=given,
+                    stdout=out,
+                    stderr=subprocess.PIPE,
+                    env=None if env is None else dict(env),
+                    cwd=cwd,
+                    start_new_session=True,
+                )
+            except OSError as error:
+                return Completed(tuple(argv), 127, b"", b"", time.monotonic() - started, error=str(error))
+            try:
+                errors, timed_out = _read_lines(process, started + timeout_seconds, on_line)
+            except BaseException:
+                _kill_group(process)
+                raise
+            out.seek(0)
+            stdout = out.read()
+        seconds = time.monotonic() - started
+        return Completed(tuple(argv), process.returncode, stdout, errors, seconds, timed_out)
+
+    def write_file(self, path: str, data: bytes, mode: int = 0o644) -> None:
+        """See ``System.write_file``."""
+        target = Path(path)
+        handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".ideepdoctor", dir=target.parent)
+        try:
+            with os.fdopen(handle, "wb") as stream:
+                stream.write(data)
+                stream.flush()
+                os.fsync(stream.fileno())
+            Path(name).chmod(mode)
+            Path(name).replace(target)
+        except BaseException:
+            Path(name).unlink(missing_ok=True)
+            raise
+
+    def append_line(self, path: str, line: str) -> None:
+        """See ``System.append_line``."""
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        try:
+            os.write(descriptor, line.encode("utf-8") + b"\n")
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+    def make_folder(self, path: str) -> None:
+        """See ``System.make_folder``."""
+        Path(path).mkdir(parents=True, exist_ok=True)
+
+    def remove_file(self, path: str) -> None:
+        """See ``System.remove_file``."""
+        Path(path).unlink(missing_ok=True)
+
+    def remove_tree(self, path: str) -> None:
+        """See ``System.remove_tree``."""
+        target = Path(path)
+        if target.is_symlink() or not target.is_dir():
+            target.unlink(missing_ok=True)
+        else:
+            shutil.rmtree(target)
+
+    def copy_tree(self, source: str, destination: str) -> None:
+        """See ``System.copy_tree``."""
+        shutil.copytree(source, destination, symlinks=True)
+
+    def copy_file(self, source: str, destination: str) -> None:
+        """See ``System.copy_file``."""
+        shutil.copy2(source, destination, follow_symlinks=False)
+
+    def rename(self, source: str, destination: str) -> None:
+        """See ``System.rename``."""
+        try:
+            Path(source).rename(destination)
+        except OSError as error:
+            if error.errno != errno.EXDEV:
+                raise
+            shutil.move(source, destination)
+
+
+def _read_lines(process: subprocess.Popen[bytes], deadline: float, on_line: Observer) -> tuple[bytes, bool]:
+    """Collect standard error line by line until the process ends; kill its group at the deadline."""
+    assert process.stderr is not None
+    collected = bytearray()
+    with contextlib.closing(process.stderr) as stream:
+        os.set_blocking(stream.fileno(), False)
+        timed_out = False
+        for chunk in _chunks(stream.fileno(), process, deadline):
+            if chunk is None:
+                timed_out = True
+                _kill_group(process)
+                break
+            before = collected.rfind(b"\n") + 1
+            collected += chunk
+            lines = collected[before:].split(b"\n")
+            for line in lines[:-1]:
+                on_line(line.decode("utf-8", "replace"))
+    process.wait()
+    return bytes(collected), timed_out
+
+
+def _chunks(descriptor: int, process: subprocess.Popen[bytes], deadline: float) -> Iterator[bytes | None]:
+    """Yield what comes on a non-blocking descriptor; None once at the deadline; ends when the process has ended."""
+    import select
+
+    while True:
+        left = deadline - time.monotonic()
+        if left <= 0:
+            yield None
+            return
+        # A short wait, because a grandchild may hold the pipe open after the process itself has ended.
+        ready, _, _ = select.select([descriptor], [], [], min(left, 0.05))
+        if ready:
+            chunk = os.read(descriptor, 65536)
+            if not chunk:
+                break
+            yield chunk
+        elif process.poll() is not None:
+            return
+    try:
+        process.wait(timeout=max(0.0, deadline - time.monotonic()))
+    except subprocess.TimeoutExpired:
+        yield None
+
+
+def _kill_group(process: subprocess.Popen[bytes]) -> None:
+    """Kill the process and all that it started; it leads a session of its own."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def is_executable_file(path: Path) -> bool:
+    """Whether the path is a regular file (or a link to one) that this user may execute."""
+    try:
+        return stat.S_ISREG(path.stat().st_mode) and os.access(path, os.X_OK)
+    except OSError:
+        return False

@@ -1,0 +1,1 @@
+"""Interpreters and environments: find them, choose one, run payloads in it."""
