@@ -1,5 +1,347 @@
-"""Commands only: parse, call, render, exit code."""
+"""Commands only: parse, call, render, exit code. What a command does is in ``commands/``."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Callable
+from enum import StrEnum
+from typing import Annotated, Any, NoReturn
+
+import typer
+
+from ideepdoctor.terminal import Format, Output, finish_broken_pipe, run
+
+app = typer.Typer(
+    name="ideepdoctor",
+    help="Installer and environment doctor for Chainer with Intel iDeep (ideep4py) on CPUs.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
 
 
-def main() -> None:
-    """Entry point of the console script."""
+class Exports(StrEnum):
+    """What ``env`` can print."""
+
+    SH = "sh"
+    FISH = "fish"
+    CSH = "csh"
+    DOCKER = "docker"
+    GITHUB = "github"
+    JSON = "json"
+
+
+class Threshold(StrEnum):
+    """The mildest severity that makes a command end with 1."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    NEVER = "never"
+
+
+PythonOption = Annotated[
+    str | None,
+    typer.Option("--python", "-p", envvar="IDEEPDOCTOR_PYTHON", help="Interpreter, version (3.7) or environment."),
+]
+EmulatorOption = Annotated[
+    str | None,
+    typer.Option("--emulator", envvar="IDEEPDOCTOR_EMULATOR", help='Start Python under this: "qemu-x86_64 -cpu max".'),
+]
+FormatOption = Annotated[Format, typer.Option("--format", "-f", envvar="IDEEPDOCTOR_FORMAT", help="text or json.")]
+OutputOption = Annotated[
+    str | None, typer.Option("--output", "-o", envvar="IDEEPDOCTOR_OUTPUT", help="Write the result to this file.")
+]
+FailOnOption = Annotated[
+    Threshold, typer.Option("--fail-on", envvar="IDEEPDOCTOR_FAIL_ON", help="Mildest severity that ends with 1.")
+]
+VerboseOption = Annotated[
+    bool, typer.Option("--verbose", "-v", envvar="IDEEPDOCTOR_VERBOSE", help="Evidence, notes, commands started.")
+]
+YesOption = Annotated[bool, typer.Option("--yes", "-y", envvar="IDEEPDOCTOR_YES", help="Do not ask.")]
+DryRunOption = Annotated[
+    bool, typer.Option("--dry-run", "-n", envvar="IDEEPDOCTOR_DRY_RUN", help="Show the plan, change nothing.")
+]
+
+
+def _target(python: str | None, emulator: str | None) -> Any:
+    from ideepdoctor.commands.session import TargetOptions
+
+    return TargetOptions(python, tuple(shlex.split(emulator or "")))
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        from ideepdoctor import __version__
+
+        typer.echo(f"ideepdoctor {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _main(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Installer and environment doctor for Chainer with Intel iDeep (ideep4py) on CPUs."""
+
+
+@app.command()
+def setup(
+    python: PythonOption = None,
+    env: Annotated[
+        str | None, typer.Option("--env", envvar="IDEEPDOCTOR_ENV", help="Folder of the new environment [./.ideep].")
+    ] = None,
+    in_place: Annotated[
+        bool, typer.Option("--in-place", envvar="IDEEPDOCTOR_IN_PLACE", help="Change the existing environment.")
+    ] = False,
+    stack: Annotated[str | None, typer.Option("--stack", envvar="IDEEPDOCTOR_STACK", help="Known-good stack.")] = None,
+    chainer: Annotated[
+        str | None, typer.Option("--chainer", envvar="IDEEPDOCTOR_CHAINER", help="Version of Chainer.")
+    ] = None,
+    ideep: Annotated[
+        str | None, typer.Option("--ideep", envvar="IDEEPDOCTOR_IDEEP", help="Version of ideep4py.")
+    ] = None,
+    emulator: EmulatorOption = None,
+    dry_run: DryRunOption = False,
+    yes: YesOption = False,
+    format: FormatOption = Format.TEXT,
+    output: OutputOption = None,
+    fail_on: FailOnOption = Threshold.ERROR,
+    verbose: VerboseOption = False,
+) -> None:
+    """Make an environment in which Chainer uses iDeep, and prove it."""
+    from ideepdoctor.commands.setup import SetupOptions
+    from ideepdoctor.commands.setup import setup as command
+
+    options = SetupOptions(_target(python, emulator), env, in_place, stack, chainer, ideep, dry_run)
+    run("setup", lambda session: command(session, options), Output(format, output, fail_on, verbose, yes))
+
+
+@app.command()
+def diagnose(
+    python: PythonOption = None,
+    facts: Annotated[
+        str | None, typer.Option("--facts", envvar="IDEEPDOCTOR_FACTS", help="Judge saved facts instead.")
+    ] = None,
+    save_facts: Annotated[
+        str | None, typer.Option("--save-facts", envvar="IDEEPDOCTOR_SAVE_FACTS", help="Write the facts here too.")
+    ] = None,
+    quick: Annotated[
+        bool, typer.Option("--quick", envvar="IDEEPDOCTOR_QUICK", help="Static checks only: nothing is imported.")
+    ] = False,
+    select: Annotated[
+        str, typer.Option("--select", envvar="IDEEPDOCTOR_SELECT", help="Codes or families: IDP305,5xx.")
+    ] = "",
+    ignore: Annotated[
+        str, typer.Option("--ignore", envvar="IDEEPDOCTOR_IGNORE", help="Codes or families to leave out.")
+    ] = "",
+    emulator: EmulatorOption = None,
+    format: FormatOption = Format.TEXT,
+    output: OutputOption = None,
+    fail_on: FailOnOption = Threshold.ERROR,
+    verbose: VerboseOption = False,
+) -> None:
+    """Say what is wrong with an environment, why, and what to do. Changes nothing."""
+    from ideepdoctor.commands.diagnose import DiagnoseOptions
+    from ideepdoctor.commands.diagnose import diagnose as command
+
+    options = DiagnoseOptions(_target(python, emulator), facts, save_facts, quick, _words(select), _words(ignore))
+    run("diagnose", lambda session: command(session, options), Output(format, output, fail_on, verbose))
+
+
+@app.command()
+def fix(
+    python: PythonOption = None,
+    unsafe: Annotated[
+        bool, typer.Option("--unsafe", envvar="IDEEPDOCTOR_UNSAFE", help="Also change the version of Chainer.")
+    ] = False,
+    emulator: EmulatorOption = None,
+    dry_run: DryRunOption = False,
+    yes: YesOption = False,
+    format: FormatOption = Format.TEXT,
+    output: OutputOption = None,
+    fail_on: FailOnOption = Threshold.ERROR,
+    verbose: VerboseOption = False,
+) -> None:
+    """Treat what diagnose finds, after asking, and check again."""
+    from ideepdoctor.commands.fix import fix as command
+
+    target = _target(python, emulator)
+    run(
+        "fix",
+        lambda session: command(session, target, unsafe=unsafe, dry_run=dry_run),
+        Output(format, output, fail_on, verbose, yes),
+    )
+
+
+@app.command()
+def install(
+    spec: Annotated[str, typer.Argument(metavar="ideep4py==VERSION", help="The release to pin.")],
+    python: PythonOption = None,
+    emulator: EmulatorOption = None,
+    dry_run: DryRunOption = False,
+    yes: YesOption = False,
+    format: FormatOption = Format.TEXT,
+    output: OutputOption = None,
+    fail_on: FailOnOption = Threshold.ERROR,
+    verbose: VerboseOption = False,
+) -> None:
+    """Pin one release in an environment, by hash, or say why it cannot be right there."""
+    from ideepdoctor.commands.install import install as command
+
+    target = _target(python, emulator)
+    run(
+        "install",
+        lambda session: command(session, target, spec, dry_run=dry_run),
+        Output(format, output, fail_on, verbose, yes),
+    )
+
+
+@app.command()
+def undo(
+    journal: Annotated[str | None, typer.Argument(metavar="[ID]", help="Which run; none: the last one.")] = None,
+    force: Annotated[
+        bool, typer.Option("--force", envvar="IDEEPDOCTOR_FORCE", help="Also where files changed since.")
+    ] = False,
+    format: FormatOption = Format.TEXT,
+    output: OutputOption = None,
+    verbose: VerboseOption = False,
+) -> None:
+    """Take back what a run of the doctor did."""
+    from ideepdoctor.commands.history import undo as command
+
+    run("undo", lambda session: command(session, journal, force=force), Output(format, output, verbose=verbose))
+
+
+@app.command()
+def history(format: FormatOption = Format.TEXT, output: OutputOption = None, verbose: VerboseOption = False) -> None:
+    """List the runs that changed something."""
+    from ideepdoctor.commands.history import history as command
+
+    run("history", command, Output(format, output, verbose=verbose))
+
+
+@app.command()
+def cpu(
+    python: PythonOption = None,
+    emulator: EmulatorOption = None,
+    why_not: Annotated[
+        str | None, typer.Option("--why-not", envvar="IDEEPDOCTOR_WHY_NOT", help="Why not avx512, avx2, avx.")
+    ] = None,
+    format: FormatOption = Format.TEXT,
+    output: OutputOption = None,
+    verbose: VerboseOption = False,
+) -> None:
+    """Show what this CPU has, what is left of it, and what each ideep4py needs."""
+    from ideepdoctor.commands.cpu import cpu as command
+
+    target = _target(python, emulator)
+    run("cpu", lambda session: command(session, target, why_not), Output(format, output, verbose=verbose))
+
+
+@app.command()
+def env(
+    python: PythonOption = None,
+    emulator: EmulatorOption = None,
+    format: Annotated[
+        Exports | None, typer.Option("--format", "-f", envvar="IDEEPDOCTOR_ENV_FORMAT", help="Dialect [sh].")
+    ] = None,
+    write: Annotated[
+        str | None,
+        typer.Option("--write", envvar="IDEEPDOCTOR_WRITE", help="env, rc, or a shell start-up file: write it there."),
+    ] = None,
+    yes: YesOption = False,
+    output: OutputOption = None,
+    verbose: VerboseOption = False,
+) -> None:
+    """Print, or write, the variables that are right for this machine."""
+    from ideepdoctor.commands import variables
+
+    target = _target(python, emulator)
+    shown = Format.JSON if format is Exports.JSON else Format.TEXT
+    if write is not None:
+        shell = None if format in (None, Exports.JSON) else str(format)
+        run(
+            "env",
+            lambda session: variables.write(session, target, write, shell),
+            Output(shown, output, verbose=verbose, yes=yes),
+        )
+    run(
+        "env",
+        lambda session: variables.show(session, target, str(format or Exports.SH)),
+        Output(shown, output, verbose=verbose),
+    )
+
+
+@app.command()
+def smoke(
+    python: PythonOption = None,
+    threads: Annotated[
+        int | None, typer.Option("--threads", min=1, envvar="IDEEPDOCTOR_THREADS", help="OMP_NUM_THREADS for the test.")
+    ] = None,
+    no_timing: Annotated[
+        bool, typer.Option("--no-timing", envvar="IDEEPDOCTOR_NO_TIMING", help="Only used and right.")
+    ] = False,
+    emulator: EmulatorOption = None,
+    format: FormatOption = Format.TEXT,
+    output: OutputOption = None,
+    fail_on: FailOnOption = Threshold.ERROR,
+    verbose: VerboseOption = False,
+) -> None:
+    """Test in seconds: is iDeep really used, is it right, how much faster."""
+    from ideepdoctor.commands.smoke import smoke as command
+
+    target = _target(python, emulator)
+    run(
+        "smoke",
+        lambda session: command(session, target, threads=threads, timing=not no_timing),
+        Output(format, output, fail_on, verbose),
+    )
+
+
+@app.command()
+def explain(
+    code: Annotated[str | None, typer.Argument(metavar="[CODE]", help="Such as IDP305; none: list all.")] = None,
+    format: FormatOption = Format.TEXT,
+    output: OutputOption = None,
+) -> None:
+    """Print a rule as a document, or list the rules."""
+    from ideepdoctor.commands.explain import explain as command
+
+    run("explain", lambda session: command(code), Output(format, output))
+
+
+@app.command()
+def schema(
+    output: OutputOption = None,
+) -> None:
+    """Print the JSON Schema of what --format json prints."""
+    from ideepdoctor.commands.explain import schema as command
+
+    run("schema", lambda session: command(), Output(Format.TEXT, output))
+
+
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(word for word in text.replace(",", " ").split() if word)
+
+
+def main(arguments: list[str] | None = None) -> NoReturn:
+    """Run a command and end the process with its exit code."""
+    words = sys.argv[1:] if arguments is None else arguments
+    sys.exit(_guarded(lambda: app(words, prog_name="ideepdoctor", standalone_mode=False), words))
+
+
+def _guarded(command: Callable[[], Any], words: list[str]) -> int:
+    from ideepdoctor.terminal import usage_failure
+
+    try:
+        result = command()
+    except typer.TyperException as error:
+        return usage_failure(error.format_message(), words)
+    except BrokenPipeError:
+        return finish_broken_pipe(0)
+    return result if isinstance(result, int) else 0

@@ -35,5 +35,7 @@ class Report:
     plan: Plan | None = None
     smoke: Smoke | None = None
     failure: Failure | None = None
+    text: str = ""
+    """A result that is text by nature (a document, shell code): printed as it is, and not part of the JSON."""
     extra: Mapping[str, Any] = field(default_factory=dict)
     """What this command alone has, JSON-ready, under keys of its own."""

@@ -1,0 +1,68 @@
+"""``diagnose``: facts and findings of a target, or of facts that were saved."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ideepdoctor.commands.session import Session, TargetOptions, examine, find_target, judge_all, wanted_codes
+from ideepdoctor.errors import UsageError
+from ideepdoctor.model.report import Report
+
+
+@dataclass(frozen=True, slots=True)
+class DiagnoseOptions:
+    """What ``diagnose`` was asked.
+
+    Attributes:
+        target: which Python.
+        facts_file: judge these saved facts instead of a target.
+        save_facts: write the (redacted) facts to this file too.
+        quick: static facts only; nothing is imported.
+        select: codes or families to report; empty: all.
+        ignore: codes or families to leave out.
+    """
+
+    target: TargetOptions
+    facts_file: str | None = None
+    save_facts: str | None = None
+    quick: bool = False
+    select: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+
+
+def diagnose(session: Session, options: DiagnoseOptions) -> Report:
+    """Say what is wrong with a target; changes nothing.
+
+    Raises:
+        UsageError: a target that is no Python, a facts file that is none, options that exclude each other.
+        CouldNotCheck: the target does not answer.
+    """
+    wanted = wanted_codes(options.select, options.ignore)
+    if options.facts_file is not None:
+        if options.target.python is not None:
+            raise UsageError("--facts and --python exclude each other", hint="saved facts have their target already")
+        from ideepdoctor.facts.serialize import load_facts
+
+        facts = load_facts(options.facts_file)
+    else:
+        facts = examine(session, find_target(session, options.target), quick=options.quick)
+    if options.save_facts is not None:
+        _save(session, options.save_facts, facts)
+    return Report("diagnose", facts=facts, judgement=judge_all(facts, wanted))
+
+
+def _save(session: Session, path: str, facts: object) -> None:
+    from pathlib import Path
+
+    from ideepdoctor.facts.redact import redact_for_sharing
+    from ideepdoctor.facts.serialize import facts_to_json
+    from ideepdoctor.model.facts import Facts
+    from ideepdoctor.render.json import document
+
+    assert isinstance(facts, Facts)
+    text = document(facts_to_json(redact_for_sharing(facts, session.environ)))
+    where = Path(session.cwd) / path
+    try:
+        session.system.write_file(str(where), text.encode("utf-8") + b"\n")
+    except OSError as error:
+        raise UsageError(f"cannot write {where}: {error.strerror}", hint="choose another --save-facts FILE") from error

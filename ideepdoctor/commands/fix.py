@@ -1,0 +1,85 @@
+"""``fix``, ``install`` and in-place set-up: plan, ask, apply, check again."""
+
+from __future__ import annotations
+
+from ideepdoctor.commands.session import Session, TargetOptions, examine, find_target, judge_all
+from ideepdoctor.commands.smoke import prove
+from ideepdoctor.commands.verdict import verdict
+from ideepdoctor.model.facts import Facts
+from ideepdoctor.model.findings import FixSafety, Severity
+from ideepdoctor.model.plan import Plan
+from ideepdoctor.model.report import Report
+from ideepdoctor.targets.target import Target
+
+
+def fix(session: Session, options: TargetOptions, *, unsafe: bool = False, dry_run: bool = False) -> Report:
+    """Treat what ``diagnose`` finds, after asking; then check again, smoke test included.
+
+    Args:
+        session: this run.
+        options: which Python.
+        unsafe: also treatments that change what the user may rely on (the version of Chainer).
+        dry_run: show the plan, change nothing.
+
+    Returns:
+        The report of the check after it (or of the check before it, where there was nothing to do).
+    """
+    from ideepdoctor.treatment.plan import fix_plan
+
+    target = find_target(session, options)
+    facts = examine(session, target)
+    judgement = judge_all(facts)
+    plan = fix_plan(facts, judgement, unsafe=unsafe)
+    before = Report("fix", facts=facts, judgement=judgement, plan=plan if plan.steps else None)
+    if plan.steps and not dry_run:
+        return apply_and_check(session, target, before, plan)
+    if plan.steps:
+        return before
+    left = [item for item in judgement.findings if item.severity is not Severity.INFO]
+    held_back = sorted({item.code for item in left if item.fix is FixSafety.UNSAFE})
+    note = "nothing to fix" if not left else "nothing here can be fixed automatically: each finding says what to do"
+    if held_back and not unsafe:
+        note = f"--unsafe would treat {', '.join(held_back)}, at the price named there"
+    return Report("fix", facts=facts, judgement=judgement, extra={"verdict": note})
+
+
+def apply_and_check(session: Session, target: Target, before: Report, plan: Plan) -> Report:
+    """Ask, apply the plan, and examine the same target anew.
+
+    Raises:
+        UsageError: nobody could be asked.
+        ApplyFailed, NeedsAttention, Busy: see treatment.apply.
+    """
+    from ideepdoctor.treatment.apply import apply_plan
+    from ideepdoctor.treatment.state import state_folder
+
+    if not session.agrees(before):
+        return Report(
+            before.command,
+            facts=before.facts,
+            judgement=before.judgement,
+            extra={"verdict": "nothing was changed", "applied": False},
+        )
+    journal = apply_plan(
+        session.system, plan, state_folder(session.environ), session.progress, command=session.command_line
+    )
+    return check_again(session, target, before.command, journal)
+
+
+def check_again(session: Session, target: Target, command: str, journal: str) -> Report:
+    """Examine and prove a target that was just changed."""
+    facts: Facts
+    facts, result = prove(session, target, examine(session, target))
+    judgement = judge_all(facts)
+    return Report(
+        command,
+        facts=facts,
+        judgement=judgement,
+        smoke=result,
+        extra={
+            "verdict": verdict(facts, judgement, result),
+            "applied": True,
+            "journal": journal,
+            "next": [f"take it back: ideepdoctor undo {journal}"],
+        },
+    )

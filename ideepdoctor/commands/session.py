@@ -1,0 +1,106 @@
+"""What every command is given: the machine, the surroundings, and the two ways to talk to a person."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ideepdoctor.errors import UsageError
+from ideepdoctor.model.findings import Judgement
+from ideepdoctor.model.report import Report
+from ideepdoctor.system import System
+
+if TYPE_CHECKING:
+    from ideepdoctor.model.facts import Facts
+    from ideepdoctor.targets.target import Target
+    from ideepdoctor.treatment.progress import Progress
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """One run of a command.
+
+    Attributes:
+        system: starts processes and writes files.
+        environ: the doctor's environment variables.
+        cwd: the folder that relative paths refer to.
+        progress: told of each step as it happens.
+        agrees: shown a report with a plan, says whether to go on; raises UsageError where nobody can be asked.
+        command_line: the words that started this run, for the journal.
+    """
+
+    system: System
+    environ: Mapping[str, str]
+    cwd: str
+    progress: Progress
+    agrees: Callable[[Report], bool]
+    command_line: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TargetOptions:
+    """How a command names its target.
+
+    Attributes:
+        python: path of an interpreter, a version, or an environment folder; None: the default order.
+        emulator: words that the interpreter is started under (``qemu-x86_64 -cpu Haswell``).
+    """
+
+    python: str | None = None
+    emulator: tuple[str, ...] = ()
+
+
+def find_target(session: Session, options: TargetOptions) -> Target:
+    """Choose the target. Raises UsageError where the one that was named is no Python."""
+    from ideepdoctor.targets.choose import resolve
+
+    return resolve(session.system, session.environ, options.python, emulator=options.emulator)
+
+
+def examine(session: Session, target: Target, *, quick: bool = False, interpreters: bool = True) -> Facts:
+    """Collect the facts of a target. Raises CouldNotCheck where it does not answer."""
+    from ideepdoctor.facts.collect import collect
+
+    session.progress.detail(f"examining {target.python}")
+    return collect(session.system, target, session.environ, quick=quick, interpreters=interpreters, cwd=session.cwd)
+
+
+def judge_all(facts: Facts, wanted: frozenset[str] | None = None) -> Judgement:
+    """Apply every rule; report those that are wanted (None: all)."""
+    from ideepdoctor.rules import RULES
+    from ideepdoctor.rules.engine import judge
+
+    return judge(facts, RULES, wanted)
+
+
+def wanted_codes(select: tuple[str, ...], ignore: tuple[str, ...]) -> frozenset[str] | None:
+    """Turn ``--select`` and ``--ignore`` into codes.
+
+    Args:
+        select: codes (IDP305) or families (IDP3, 3xx); empty: all.
+        ignore: the same; taken away.
+
+    Returns:
+        The codes to report; None where all are.
+
+    Raises:
+        UsageError: a word that fits no rule.
+    """
+    from ideepdoctor.rules import RULES
+
+    codes = [rule.code() for rule in RULES]
+    if not select and not ignore:
+        return None
+    chosen = {code for word in select for code in _matching(word, codes)} if select else set(codes)
+    return frozenset(chosen - {code for word in ignore for code in _matching(word, codes)})
+
+
+def _matching(word: str, codes: list[str]) -> list[str]:
+    prefix = word.strip().upper().rstrip("X")
+    if not prefix.startswith("IDP"):
+        prefix = f"IDP{prefix}"
+    found = [code for code in codes if code.startswith(prefix)]
+    if prefix == "IDP" or not found:
+        raise UsageError(f"no rule fits {word!r}", hint="a code (IDP305) or a family (IDP3, 3xx); ideepdoctor explain")
+    return found

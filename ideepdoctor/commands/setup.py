@@ -1,0 +1,232 @@
+"""``setup``: from an unprepared machine to a Chainer that uses iDeep, with proof."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ideepdoctor.commands.fix import apply_and_check
+from ideepdoctor.commands.session import Session, TargetOptions, examine, find_target, judge_all
+from ideepdoctor.commands.smoke import prove
+from ideepdoctor.commands.verdict import verdict
+from ideepdoctor.errors import UsageError
+from ideepdoctor.model.facts import Facts
+from ideepdoctor.model.findings import Severity
+from ideepdoctor.model.report import Report
+from ideepdoctor.targets.target import Target
+
+if TYPE_CHECKING:
+    from ideepdoctor.model.plan import Plan
+    from ideepdoctor.stacks.catalog import Lock, Stack
+
+DEFAULT_ENV = ".ideep"
+_HOST_FAMILIES = ("IDP1", "IDP201")
+
+
+@dataclass(frozen=True, slots=True)
+class SetupOptions:
+    """What ``setup`` was asked.
+
+    Attributes:
+        target: the interpreter to make the environment from (or, in place, the environment).
+        env: folder of the new environment; None: ./.ideep.
+        in_place: change the existing environment ``target`` instead of making one.
+        stack: name of a stack; None: the newest right one.
+        chainer: version of Chainer that the stack must have.
+        ideep4py: version of ideep4py that the stack must have.
+        dry_run: show the plan and stop.
+    """
+
+    target: TargetOptions
+    env: str | None = None
+    in_place: bool = False
+    stack: str | None = None
+    chainer: str | None = None
+    ideep4py: str | None = None
+    dry_run: bool = False
+
+
+def setup(session: Session, options: SetupOptions) -> Report:
+    """Make (or, in place, mend) an environment in which Chainer uses iDeep, and prove it.
+
+    Raises:
+        UsageError: no such interpreter, stack or version; the folder holds something else.
+        NotPossibleHere: nothing on this machine can hold iDeep, or the stack cannot be right on it.
+        ApplyFailed, NeedsAttention, CouldNotCheck, Busy: see treatment.apply.
+    """
+    if options.in_place:
+        return _in_place(session, options)
+    env_dir = Path(session.cwd) / Path(options.env or DEFAULT_ENV).expanduser()
+    if (env_dir / "bin" / "python").exists():
+        return _again(session, options, env_dir)
+    return _new(session, options, env_dir)
+
+
+def _new(session: Session, options: SetupOptions, env_dir: Path) -> Report:
+    from ideepdoctor.stacks.catalog import choose
+    from ideepdoctor.targets.choose import base_for_new_environment
+    from ideepdoctor.treatment.plan import setup_plan
+
+    abis = _abis(options)
+    base = base_for_new_environment(session.system, session.environ, options.target.python, abis)
+    origin = Target(base.path, emulator=options.target.emulator, reason=f"to make the environment from: {base.source}")
+    facts = examine(session, origin, quick=True, interpreters=False)
+    stack, lock = choose(base.abi, facts.cpu, name=options.stack, chainer=options.chainer, ideep4py=options.ideep4py)
+    facts = replace(facts, planned_ideep4py=stack.ideep4py)
+    judgement = judge_all(facts, _host_codes())
+    if any(item.severity is Severity.ERROR for item in judgement.findings):
+        return Report("setup", facts=facts, judgement=judgement, extra={"verdict": "nothing was changed"})
+    minor = facts.python.minor
+    site_packages = env_dir / "lib" / f"python{minor}" / "site-packages"
+    plan = setup_plan(facts, stack, lock, str(env_dir), base.path, str(site_packages))
+    if options.dry_run:
+        return Report("setup", facts=facts, plan=plan, extra={"stack": _stack_data(stack, lock), "applied": False})
+    journal = _apply(session, plan)
+    made = Target(str(env_dir / "bin" / "python"), emulator=options.target.emulator, reason="made by this run")
+    return _proved(session, made, env_dir, journal, stack, lock)
+
+
+def _apply(session: Session, plan: Plan) -> str:
+    from ideepdoctor.treatment.apply import apply_plan
+    from ideepdoctor.treatment.state import state_folder
+
+    state = state_folder(session.environ)
+    return apply_plan(session.system, plan, state, session.progress, command=session.command_line)
+
+
+def _again(session: Session, options: SetupOptions, env_dir: Path) -> Report:
+    """The environment is there already: prove it again if it is what was asked for, else refuse."""
+    from ideepdoctor.stacks.catalog import choose
+
+    target = Target(str(env_dir / "bin" / "python"), emulator=options.target.emulator, reason="set up before")
+    facts = examine(session, target, interpreters=False)
+    stack, lock = choose(
+        facts.python.abi, facts.cpu, name=options.stack, chainer=options.chainer, ideep4py=options.ideep4py
+    )
+    differing = _differences(facts, lock)
+    if differing:
+        shown = shlex.quote(str(env_dir))
+        raise UsageError(
+            f"{env_dir} exists and is not the stack {stack.name} ({differing})",
+            hint=f"choose another folder: ideepdoctor setup --env DIR\n"
+            f"or mend this one: ideepdoctor setup --in-place --python {shown}",
+        )
+    return _proved(session, target, env_dir, None, stack, lock, facts)
+
+
+def _differences(facts: Facts, lock: Lock) -> str:
+    wrong = []
+    for item in lock.requirements:
+        package = facts.package(item.name)
+        if package is None or package.version != item.version:
+            wrong.append(f"{item.name} {'missing' if package is None else package.version}, not {item.version}")
+    return "; ".join(wrong[:3])
+
+
+def _proved(
+    session: Session,
+    target: Target,
+    env_dir: Path,
+    journal: str | None,
+    stack: Stack,
+    lock: Lock,
+    facts: Facts | None = None,
+) -> Report:
+    facts = examine(session, target, interpreters=False) if facts is None else facts
+    facts, result = prove(session, target, facts)
+    judgement = judge_all(facts)
+    shown = _short(env_dir, session.cwd)
+    steps = [f"run a script: {shown}/bin/python your_script.py", f"or activate it: . {shown}/bin/activate"]
+    if journal is not None:
+        steps.append(f"take it back: ideepdoctor undo {journal}")
+    return Report(
+        "setup",
+        facts=facts,
+        judgement=judgement,
+        smoke=result,
+        extra={
+            "verdict": verdict(facts, judgement, result),
+            "applied": journal is not None,
+            "journal": journal,
+            "stack": _stack_data(stack, lock),
+            "next": steps,
+        },
+    )
+
+
+def _short(path: Path, cwd: str) -> str:
+    try:
+        return shlex.quote(str(path.relative_to(cwd)))
+    except ValueError:
+        return shlex.quote(str(path))
+
+
+def _in_place(session: Session, options: SetupOptions) -> Report:
+    from ideepdoctor.stacks.catalog import choose, nearest
+    from ideepdoctor.treatment.plan import in_place_plan
+
+    if options.env is not None:
+        raise UsageError(
+            "--env and --in-place exclude each other", hint="name the environment to change with --python DIR"
+        )
+    target = find_target(session, options.target)
+    facts = examine(session, target)
+    chainer = facts.package("chainer")
+    asked = options.stack or options.chainer or options.ideep4py
+    near = None if asked or chainer is None else nearest(facts.python.abi, facts.cpu, chainer.version)
+    stack, lock = near or choose(
+        facts.python.abi, facts.cpu, name=options.stack, chainer=options.chainer, ideep4py=options.ideep4py
+    )
+    judgement = judge_all(replace(facts, planned_ideep4py=stack.ideep4py), _host_codes())
+    if any(item.severity is Severity.ERROR for item in judgement.findings):
+        return Report("setup", facts=facts, judgement=judgement, extra={"verdict": "nothing was changed"})
+    plan = in_place_plan(facts, lock)
+    before = Report("setup", facts=facts, judgement=judge_all(facts), plan=plan if plan.steps else None)
+    if not plan.steps:
+        return _proved(session, target, Path(facts.python.prefix), None, stack, lock, facts)
+    if options.dry_run:
+        return before
+    return apply_and_check(session, target, before, plan)
+
+
+def _abis(options: SetupOptions) -> tuple[str, ...] | None:
+    """ABIs that the asked stack is locked for; None where nothing was asked. Raises UsageError where none fits."""
+    from ideepdoctor.stacks.catalog import all_stacks
+
+    if not (options.stack or options.chainer or options.ideep4py):
+        return None
+    fitting = [
+        stack
+        for stack in all_stacks()
+        if options.stack in (None, stack.name)
+        and options.chainer in (None, stack.chainer)
+        and options.ideep4py in (None, stack.ideep4py)
+    ]
+    if not fitting:
+        known = "\n".join(stack.name for stack in all_stacks())
+        asked = " ".join(
+            f"--{name} {value}"
+            for name, value in (("stack", options.stack), ("chainer", options.chainer), ("ideep", options.ideep4py))
+            if value
+        )
+        raise UsageError(f"no known stack has {asked}", hint=f"known stacks:\n{known}")
+    return tuple(abi for stack in fitting for lock in stack.locks for abi in lock.abis)
+
+
+def _host_codes() -> frozenset[str]:
+    from ideepdoctor.rules import RULES
+
+    return frozenset(rule.code() for rule in RULES if rule.code().startswith(_HOST_FAMILIES))
+
+
+def _stack_data(stack: Stack, lock: Lock) -> dict[str, object]:
+    return {
+        "name": stack.name,
+        "python": lock.python,
+        "proved": lock.proved,
+        "known": list(stack.known),
+        "download_bytes": lock.download_bytes,
+        "installed_bytes": lock.installed_bytes,
+    }

@@ -1,0 +1,54 @@
+"""The sentence that a proof comes to."""
+
+from __future__ import annotations
+
+from ideepdoctor.model.facts import Facts, Smoke
+from ideepdoctor.model.findings import Judgement, Severity
+
+_WRONG = ("wrong", "crashed", "raised", "timeout")
+
+
+def verdict(facts: Facts, judgement: Judgement, smoke: Smoke) -> str:
+    """Say what was proved: interpreter, versions, kernel, worst relative error, speed, and what is still wrong.
+
+    Args:
+        facts: of the target that was proved.
+        judgement: of the rules, on facts that hold the smoke test.
+        smoke: its answer.
+
+    Returns:
+        One to four sentences.
+    """
+    names = [("chainer", "Chainer"), ("ideep4py", "ideep4py"), ("numpy", "NumPy")]
+    found = [(shown, facts.package(name)) for name, shown in names]
+    stack = ", ".join(
+        [f"Python {facts.python.version}"]
+        + [f"{shown} {package.version}" for shown, package in found if package is not None]
+    )
+    if smoke.failure or smoke.used is None:
+        return f"NOT PROVED on {stack}: the smoke test could not run ({smoke.failure or 'no answer'})."
+    if not smoke.used:
+        return f"NOT USED on {stack}: Chainer computed with NumPy, not with iDeep."
+    errors = [item for item in judgement.findings if item.severity is Severity.ERROR]
+    head = "FAULTY" if errors else "READY"
+    sentences = [f"{head}: {stack}; iDeep is used (kernel {smoke.kernel}, {_threads(smoke.threads)})."]
+    right = [c.max_relative_error for c in smoke.checks if c.status == "right" and c.max_relative_error is not None]
+    bad = [check for check in smoke.checks if check.status in _WRONG]
+    hazards = sorted({check.hazard for check in bad if check.hazard})
+    worst = f"worst relative error {max(right):.1e}" if right else "nothing was compared"
+    tried = sum(1 for check in smoke.checks if check.status != "not-run")
+    sentences.append(f"{tried - len(bad)} of {tried} checks are right, {worst}.")
+    if bad:
+        named = f" (known hazards {', '.join(hazards)})" if hazards else ""
+        sentences.append(f"{len(bad)} {'is' if len(bad) == 1 else 'are'} NOT right{named}: see the findings.")
+    if smoke.timing is not None:
+        timing = smoke.timing
+        sentences.append(
+            f"Convolution forward + backward: {timing.ratio:.1f} times NumPy "
+            f"({timing.ratio_low:.1f} to {timing.ratio_high:.1f})."
+        )
+    return " ".join(sentences)
+
+
+def _threads(count: int) -> str:
+    return f"{count} thread{'' if count == 1 else 's'}"

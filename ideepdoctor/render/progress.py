@@ -1,0 +1,32 @@
+"""Progress as plain lines, for logs and for terminals that cannot move the cursor."""
+
+from __future__ import annotations
+
+from typing import TextIO
+
+
+class Lines:
+    """One line per step.
+
+    Args:
+        stream: where to.
+        details: also what the installers say.
+    """
+
+    def __init__(self, stream: TextIO, *, details: bool) -> None:
+        self._stream = stream
+        self._details = details
+
+    def step(self, index: int, total: int, title: str) -> None:
+        """A step begins; ``index`` counts from 1."""
+        self._stream.write(f"[{index}/{total}] {title}\n")
+        self._stream.flush()
+
+    def detail(self, text: str) -> None:
+        """Something happened within the step."""
+        if self._details:
+            self._stream.write(f"      {text}\n")
+            self._stream.flush()
+
+    def close(self) -> None:
+        """Nothing to take away."""

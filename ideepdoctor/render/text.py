@@ -1,0 +1,233 @@
+"""What a person reads in a terminal. With ``cli.py`` the only module that uses rich."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import IO
+
+from rich.console import Console, Group, RenderableType
+from rich.padding import Padding
+from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.table import Table
+from rich.text import Text
+
+from ideepdoctor import __version__
+from ideepdoctor.model.facts import Facts, OpCheck, Smoke
+from ideepdoctor.model.findings import Finding, Judgement, Severity
+from ideepdoctor.model.plan import Install, Plan
+from ideepdoctor.model.report import Failure, Report
+from ideepdoctor.model.summary import FailOn, Status, Summary, summarize
+
+_STYLE = {Severity.ERROR: "bold red", Severity.WARNING: "bold yellow", Severity.INFO: "bold blue"}
+_WRONG_STATES = ("wrong", "crashed", "raised", "timeout")
+
+
+def console(*, error: bool = False, file: IO[str] | None = None) -> Console:
+    """A console that prints texts as they are.
+
+    Args:
+        error: standard error instead of standard output.
+        file: this stream instead; then 100 columns wide.
+    """
+    width = None if file is None else 100
+    return Console(stderr=error, file=file, width=width, highlight=False, markup=False, emoji=False)
+
+
+def render(report: Report, to: Console, *, fail_on: FailOn = FailOn.ERROR, details: bool = False) -> None:
+    """Print a report.
+
+    Args:
+        report: what a command found, planned, did and proved.
+        to: where to.
+        fail_on: decides the exit code that the last line speaks of.
+        details: show evidence, infos and the rules that were skipped (``-v``).
+    """
+    if report.facts is not None:
+        to.print(_headline(report.facts))
+    if report.plan is not None:
+        to.print(plan_lines(report.plan))
+    if report.smoke is not None:
+        to.print(smoke_lines(report.smoke, details=details))
+    if report.judgement is not None:
+        for block in _finding_blocks(report.judgement, details=details):
+            to.print(block)
+    if report.failure is not None:
+        to.print(failure_lines(report.failure, details=details))
+    if report.judgement is not None:
+        to.print(_closing(report, summarize(report, fail_on)))
+
+
+def _rows(pairs: Iterable[tuple[str, str]], indent: int = 2) -> RenderableType:
+    """Two columns, the second one wrapped within itself."""
+    table = Table.grid(padding=(0, 1))
+    table.add_column(no_wrap=True, style="dim", min_width=8)
+    table.add_column(overflow="fold")
+    for name, value in pairs:
+        if value:
+            table.add_row(name, Text(value))
+    return Padding(table, (0, 0, 0, indent))
+
+
+def versions(facts: Facts) -> str:
+    """``Python 3.7.16, Chainer 7.8.1, ideep4py 2.0.0.post3, NumPy 1.21.6``, as far as installed."""
+    names = (("chainer", "Chainer"), ("ideep4py", "ideep4py"), ("numpy", "NumPy"))
+    found = [(shown, facts.package(name)) for name, shown in names]
+    parts = [f"{shown} {package.version}" for shown, package in found if package is not None]
+    return ", ".join([f"Python {facts.python.version}", *parts])
+
+
+def _headline(facts: Facts) -> RenderableType:
+    where = " ".join([*facts.target.transport, *facts.target.emulator, facts.target.python])
+    chosen = f"{where} ({facts.target.reason})" if facts.target.reason else where
+    cpu = facts.cpu.model_name or facts.cpu.vendor or facts.platform.machine
+    usable = facts.limits.affinity_cpus
+    count = "" if usable is None else f", {len(usable)} CPU{'s' if len(usable) != 1 else ''} usable"
+    return Group(
+        Text(f"ideepdoctor {__version__}", style="bold"),
+        _rows([("target", chosen), ("has", versions(facts)), ("cpu", f"{cpu}{count}")]),
+    )
+
+
+def plan_lines(plan: Plan) -> RenderableType:
+    """A plan: each step with its reversibility, before anyone is asked."""
+    lines: list[RenderableType] = [Text(f"plan: {plan.title}", style="bold")]
+    for number, step in enumerate(plan.steps, 1):
+        size = f", {step.size_bytes / 1e6:.0f} MB on disk" if isinstance(step, Install) and step.size_bytes else ""
+        lines.append(_rows([(f"{number}.", step.title), ("", f"undo: {step.reversible}{size}")]))
+    return Group(*lines)
+
+
+def _worst(checks: Iterable[OpCheck], states: tuple[str, ...]) -> OpCheck | None:
+    measured = [item for item in checks if item.status in states and item.max_relative_error is not None]
+    return max(measured, key=lambda item: item.max_relative_error or 0.0, default=None)
+
+
+def smoke_lines(smoke: Smoke, *, details: bool = False) -> RenderableType:
+    """Used, right, faster: three lines, and each case that is not right."""
+    if smoke.failure:
+        return _rows([("smoke", f"could not run: {smoke.failure}")])
+    used = {True: "yes", False: "NO, NumPy did the work", None: "not known"}[smoke.used]
+    kernel = f", kernel {smoke.kernel}" if smoke.kernel else ""
+    tried = [item for item in smoke.checks if item.status != "not-run"]
+    bad = [item for item in tried if item.status in _WRONG_STATES]
+    best = _worst(smoke.checks, ("right",))
+    error = "" if best is None or best.max_relative_error is None else f", worst error {best.max_relative_error:.1e}"
+    pairs = [
+        ("used", f"{used}{kernel}, {smoke.threads} thread{'s' if smoke.threads != 1 else ''}"),
+        ("right", f"{len(tried) - len(bad)} of {len(tried)} checks agree with float64{error}"),
+    ]
+    pairs += [("", f"{item.status}: {describe(item)}") for item in bad]
+    if details:
+        pairs += [("", f"{item.status}: {describe(item)}") for item in smoke.checks if item not in bad]
+    if smoke.timing is not None:
+        timing = smoke.timing
+        pairs.append(
+            (
+                "speed",
+                f"{timing.case}: {timing.ratio:.1f} times NumPy ({timing.ratio_low:.1f} to {timing.ratio_high:.1f}), "
+                f"{timing.ideep_gflops:.0f} GFLOP/s",
+            )
+        )
+    return Group(Text("smoke test", style="bold"), _rows(pairs))
+
+
+def describe(check: OpCheck) -> str:
+    """One check in words: what, in which shapes, how far off or how it died."""
+    parts = [f"{check.op} {check.case}".strip()]
+    if check.max_relative_error is not None:
+        parts.append(f"error {check.max_relative_error:.1e}")
+    if check.message:
+        parts.append(check.message)
+    known = f" (known hazard {check.hazard})" if check.hazard else ""
+    return ", ".join(parts) + known
+
+
+def _finding_blocks(judgement: Judgement, *, details: bool) -> list[RenderableType]:
+    blocks: list[RenderableType] = []
+    for item in judgement.findings:
+        if item.severity is Severity.INFO and not details:
+            continue
+        blocks.append(finding_lines(item, details=details))
+    for unknown in judgement.unknown:
+        head = Text.assemble(("unknown", "bold magenta"), f"  {unknown.code}  {unknown.title}")
+        blocks.append(Group(head, _rows([("because", unknown.reason)])))
+    if details:
+        blocks.extend(_rows([("skipped", f"{item.code} because of {item.because}")], 0) for item in judgement.skipped)
+    return blocks
+
+
+def finding_lines(item: Finding, *, details: bool = False) -> RenderableType:
+    """A finding: found against needed, what follows, one next command, where to read more."""
+    head = Text.assemble((str(item.severity), _STYLE[item.severity]), f"  {item.code}  {item.title}")
+    pairs = [("found", item.found), ("needed", item.needed), ("so", item.consequence), ("next", item.next_step)]
+    if details:
+        for seen in item.evidence:
+            pairs.append(("seen", " - ".join(part for part in (seen.text, seen.path) if part)))
+            pairs.append(("", f"see it: {seen.command}" if seen.command else ""))
+    pairs.append(("more", item.explain))
+    return Group(head, _rows(pairs))
+
+
+def failure_lines(failure: Failure, *, details: bool = False) -> RenderableType:
+    """An error: what happened and what to do; the context with ``-v``."""
+    rows = [("", line) for line in failure.hint.splitlines()]
+    if rows:
+        rows[0] = ("do", rows[0][1])
+    if details:
+        rows += [(name, value) for name, value in failure.context.items()]
+    return Group(Text.assemble(("error", "bold red"), "  ", failure.message), _rows(rows))
+
+
+def _count(number: int, word: str) -> str:
+    return f"{number} {word}{'' if number == 1 else 's'}"
+
+
+def _closing(report: Report, summary: Summary) -> RenderableType:
+    """The last lines: one that says what the whole comes to."""
+    parts = [_count(summary.errors, "error"), _count(summary.warnings, "warning")]
+    hidden = f", {_count(summary.infos, 'note')} (-v shows)" if summary.infos else ""
+    skipped = f", {_count(summary.skipped, 'check')} skipped because of them" if summary.skipped else ""
+    unknown = f", {summary.unknown} undecided" if summary.unknown else ""
+    if summary.status is Status.HEALTHY:
+        quick = report.facts is not None and report.facts.mode == "quick"
+        word = "no fault seen (static checks only)" if quick else "no fault seen"
+        return Text.assemble((word, "bold green"), hidden)
+    counted = ", ".join(part for part in parts if not part.startswith("0 ")) or "no fault seen"
+    style = {Status.FINDINGS: "bold red" if summary.errors else "bold yellow"}.get(summary.status, "bold magenta")
+    return Text.assemble((counted, style), f"{skipped}{unknown}{hidden}")
+
+
+class Spinner:
+    """A line that moves: the bar of steps and the last thing that happened; gone when the command is done."""
+
+    def __init__(self) -> None:
+        self._bar = Progress(
+            SpinnerColumn("line"),
+            TextColumn("{task.fields[title]}", markup=False),
+            BarColumn(bar_width=20),
+            TimeElapsedColumn(),
+            console=console(error=True),
+            transient=True,
+        )
+        self._task = self._bar.add_task("", total=None, title="")
+        self._title = ""
+
+    def step(self, index: int, total: int, title: str) -> None:
+        """A step begins; ``index`` counts from 1."""
+        self._title = f"[{index}/{total}] {title}"
+        self._show(self._title)
+        self._bar.update(self._task, total=total, completed=index - 1)
+
+    def detail(self, text: str) -> None:
+        """Something happened within the step."""
+        self._show(f"{self._title}: {text}" if self._title else text)
+
+    def close(self) -> None:
+        """Take the line away before the result is printed."""
+        self._bar.stop()
+
+    def _show(self, text: str) -> None:
+        width = max(20, self._bar.console.width - 36)
+        shown = text if len(text) <= width else f"{text[: width - 3]}..."
+        self._bar.start()
+        self._bar.update(self._task, title=shown)

@@ -1,0 +1,190 @@
+"""One run of a command as the terminal sees it: the session, the question, the report, the exit code.
+
+Results go to standard output, everything else to standard error; in a machine format standard output is exactly one
+document, errors too.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
+
+import typer
+
+from ideepdoctor.errors import DoctorError, Exit, UsageError
+from ideepdoctor.model.report import Failure, Report
+from ideepdoctor.model.summary import FailOn, summarize
+from ideepdoctor.system import RealSystem
+
+if TYPE_CHECKING:
+    from ideepdoctor.commands.session import Session
+    from ideepdoctor.treatment.progress import Progress
+
+
+class Format(StrEnum):
+    """What a command prints."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """How a command answers.
+
+    Attributes:
+        format: text for people, json for machines.
+        path: file to write the result to instead of standard output.
+        fail_on: the mildest severity that makes the exit code 1.
+        verbose: evidence, notes and the commands that were started.
+        yes: do not ask.
+    """
+
+    format: Format
+    path: str | None = None
+    fail_on: str = "error"
+    verbose: bool = False
+    yes: bool = False
+
+
+def run(name: str, command: Callable[[Session], Report], output: Output) -> NoReturn:
+    """Run a command, print its report, and leave with its exit code.
+
+    Args:
+        name: of the command, for the report.
+        command: takes a session, returns the report; may raise DoctorError.
+        output: how to answer.
+
+    Raises:
+        typer.Exit: always, with the exit code.
+    """
+    fail_on = FailOn(output.fail_on)
+    progress = _progress(output)
+    try:
+        report = command(_session(output, progress))
+    except DoctorError as error:
+        failure = Failure(error.code, error.message, error.hint, int(error.exit_code), error.context)
+        report = Report(name, failure=failure)
+    except KeyboardInterrupt:
+        failure = Failure("interrupted", "interrupted", "", int(Exit.INTERRUPTED))
+        report = Report(name, failure=failure)
+    progress.close()
+    code = summarize(report, fail_on).exit_code
+    try:
+        _print(report, output, fail_on)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        code = finish_broken_pipe(code)
+    except OSError as error:
+        sys.stderr.write(f"error  cannot write the result: {error}\n")
+        code = int(Exit.COULD_NOT_CHECK)
+    raise typer.Exit(code)
+
+
+def usage_failure(message: str, words: list[str]) -> int:
+    """Report a command line that cannot be parsed; in the machine format as a document. Returns the exit code 2."""
+    machine = os.environ.get("IDEEPDOCTOR_FORMAT") == "json"
+    for before, word in zip(["", *words], words, strict=False):
+        machine = machine or word in ("--format=json", "-fjson") or (before in ("--format", "-f") and word == "json")
+    name = next((word for word in words if not word.startswith("-")), "ideepdoctor")
+    hint = f"see: ideepdoctor {name} --help" if name != "ideepdoctor" else "see: ideepdoctor --help"
+    report = Report(name, failure=Failure("usage", message, hint, int(Exit.USAGE)))
+    _print(report, Output(Format.JSON if machine else Format.TEXT), FailOn.ERROR)
+    return int(Exit.USAGE)
+
+
+def finish_broken_pipe(code: int) -> int:
+    """The reader went away (``| head``): no message, and nothing more to flush at exit. Returns the code."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return code
+
+
+def _session(output: Output, progress: Progress) -> Session:
+    from ideepdoctor.commands.session import Session
+
+    def show(command: str) -> None:
+        sys.stderr.write(f"+ {command}\n")
+
+    return Session(
+        system=RealSystem(show) if output.verbose else RealSystem(),
+        environ=os.environ,
+        cwd=_cwd(),
+        progress=progress,
+        agrees=lambda report: _agrees(report, output, progress),
+        command_line=" ".join(["ideepdoctor", *sys.argv[1:]]),
+    )
+
+
+def _cwd() -> str:
+    try:
+        return str(Path.cwd())
+    except FileNotFoundError as error:
+        raise UsageError("the current folder was removed", hint="change to a folder that exists") from error
+
+
+def _quiet_terminal(environ: Mapping[str, str]) -> bool:
+    return not sys.stderr.isatty() or bool(environ.get("CI")) or environ.get("TERM") == "dumb"
+
+
+def _progress(output: Output) -> Progress:
+    if output.format is Format.JSON and not output.verbose and not sys.stderr.isatty():
+        from ideepdoctor.treatment.progress import Quiet
+
+        return Quiet()
+    if _quiet_terminal(os.environ):
+        from ideepdoctor.render.progress import Lines
+
+        return Lines(sys.stderr, details=output.verbose)
+    from ideepdoctor.render.text import Spinner
+
+    return Spinner()
+
+
+def _agrees(report: Report, output: Output, progress: Progress) -> bool:
+    """Show the plan and ask; where nobody can be asked, refuse."""
+    if output.yes:
+        return True
+    if os.environ.get("CI") or not sys.stdin.isatty() or output.format is Format.JSON:
+        raise UsageError(
+            "this changes an existing environment or file, and nobody can be asked here",
+            hint="look at the plan with --dry-run, then run it again with --yes",
+        )
+    from ideepdoctor.render.text import console, render
+
+    progress.close()
+    render(report, console(error=True))
+    return typer.confirm("Go on?", default=False, err=True)
+
+
+def _print(report: Report, output: Output, fail_on: FailOn) -> None:
+    if output.path is not None and (report.failure is None or output.format is Format.JSON):
+        RealSystem().write_file(str(Path(output.path).absolute()), _text(report, output, fail_on).encode("utf-8"))
+    elif output.format is Format.JSON:
+        sys.stdout.write(_text(report, output, fail_on))
+    elif report.text:
+        sys.stdout.write(report.text)
+    else:
+        from ideepdoctor.render.text import console, render
+
+        render(report, console(error=report.failure is not None), fail_on=fail_on, details=output.verbose)
+
+
+def _text(report: Report, output: Output, fail_on: FailOn) -> str:
+    if output.format is Format.JSON:
+        from ideepdoctor.render.json import render as as_json
+
+        return as_json(report, fail_on) + "\n"
+    if report.text:
+        return report.text
+    from io import StringIO
+
+    from ideepdoctor.render.text import console, render
+
+    stream = StringIO()
+    render(report, console(file=stream), fail_on=fail_on, details=output.verbose)
+    return stream.getvalue()
