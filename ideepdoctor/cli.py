@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 from collections.abc import Callable
 from enum import StrEnum
-from typing import Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
-from ideepdoctor.terminal import Format, Output, finish_broken_pipe, run
+from ideepdoctor.options import Format, Output
+
+if TYPE_CHECKING:
+    from ideepdoctor.commands.session import Session, TargetOptions
+    from ideepdoctor.model.report import Report
 
 app = typer.Typer(
     name="ideepdoctor",
@@ -66,7 +69,15 @@ DryRunOption = Annotated[
 ]
 
 
-def _target(python: str | None, emulator: str | None) -> Any:
+def _run(name: str, command: Callable[[Session], Report], output: Output) -> NoReturn:
+    from ideepdoctor.terminal import run
+
+    run(name, command, output)
+
+
+def _target(python: str | None, emulator: str | None) -> TargetOptions:
+    import shlex
+
     from ideepdoctor.commands.session import TargetOptions
 
     return TargetOptions(python, tuple(shlex.split(emulator or "")))
@@ -118,7 +129,7 @@ def setup(
     from ideepdoctor.commands.setup import setup as command
 
     options = SetupOptions(_target(python, emulator), env, in_place, stack, chainer, ideep, dry_run)
-    run("setup", lambda session: command(session, options), Output(format, output, fail_on, verbose, yes))
+    _run("setup", lambda session: command(session, options), Output(format, output, fail_on, verbose, yes))
 
 
 @app.command()
@@ -150,7 +161,7 @@ def diagnose(
     from ideepdoctor.commands.diagnose import diagnose as command
 
     options = DiagnoseOptions(_target(python, emulator), facts, save_facts, quick, _words(select), _words(ignore))
-    run("diagnose", lambda session: command(session, options), Output(format, output, fail_on, verbose))
+    _run("diagnose", lambda session: command(session, options), Output(format, output, fail_on, verbose))
 
 
 @app.command()
@@ -171,7 +182,7 @@ def fix(
     from ideepdoctor.commands.fix import fix as command
 
     target = _target(python, emulator)
-    run(
+    _run(
         "fix",
         lambda session: command(session, target, unsafe=unsafe, dry_run=dry_run),
         Output(format, output, fail_on, verbose, yes),
@@ -194,7 +205,7 @@ def install(
     from ideepdoctor.commands.install import install as command
 
     target = _target(python, emulator)
-    run(
+    _run(
         "install",
         lambda session: command(session, target, spec, dry_run=dry_run),
         Output(format, output, fail_on, verbose, yes),
@@ -214,7 +225,7 @@ def undo(
     """Take back what a run of the doctor did."""
     from ideepdoctor.commands.history import undo as command
 
-    run("undo", lambda session: command(session, journal, force=force), Output(format, output, verbose=verbose))
+    _run("undo", lambda session: command(session, journal, force=force), Output(format, output, verbose=verbose))
 
 
 @app.command()
@@ -222,7 +233,7 @@ def history(format: FormatOption = Format.TEXT, output: OutputOption = None, ver
     """List the runs that changed something."""
     from ideepdoctor.commands.history import history as command
 
-    run("history", command, Output(format, output, verbose=verbose))
+    _run("history", command, Output(format, output, verbose=verbose))
 
 
 @app.command()
@@ -240,7 +251,7 @@ def cpu(
     from ideepdoctor.commands.cpu import cpu as command
 
     target = _target(python, emulator)
-    run("cpu", lambda session: command(session, target, why_not), Output(format, output, verbose=verbose))
+    _run("cpu", lambda session: command(session, target, why_not), Output(format, output, verbose=verbose))
 
 
 @app.command()
@@ -265,12 +276,12 @@ def env(
     shown = Format.JSON if format is Exports.JSON else Format.TEXT
     if write is not None:
         shell = None if format in (None, Exports.JSON) else str(format)
-        run(
+        _run(
             "env",
             lambda session: variables.write(session, target, write, shell),
             Output(shown, output, verbose=verbose, yes=yes),
         )
-    run(
+    _run(
         "env",
         lambda session: variables.show(session, target, str(format or Exports.SH)),
         Output(shown, output, verbose=verbose),
@@ -296,7 +307,7 @@ def smoke(
     from ideepdoctor.commands.smoke import smoke as command
 
     target = _target(python, emulator)
-    run(
+    _run(
         "smoke",
         lambda session: command(session, target, threads=threads, timing=not no_timing),
         Output(format, output, fail_on, verbose),
@@ -312,7 +323,7 @@ def explain(
     """Print a rule as a document, or list the rules."""
     from ideepdoctor.commands.explain import explain as command
 
-    run("explain", lambda session: command(code), Output(format, output))
+    _run("explain", lambda session: command(code), Output(format, output))
 
 
 @app.command()
@@ -322,7 +333,7 @@ def schema(
     """Print the JSON Schema of what --format json prints."""
     from ideepdoctor.commands.explain import schema as command
 
-    run("schema", lambda session: command(), Output(Format.TEXT, output))
+    _run("schema", lambda session: command(), Output(Format.TEXT, output))
 
 
 def _words(text: str) -> tuple[str, ...]:
@@ -336,12 +347,14 @@ def main(arguments: list[str] | None = None) -> NoReturn:
 
 
 def _guarded(command: Callable[[], Any], words: list[str]) -> int:
-    from ideepdoctor.terminal import usage_failure
-
     try:
         result = command()
     except typer.TyperException as error:
+        from ideepdoctor.terminal import usage_failure
+
         return usage_failure(error.format_message(), words)
     except BrokenPipeError:
+        from ideepdoctor.terminal import finish_broken_pipe
+
         return finish_broken_pipe(0)
     return result if isinstance(result, int) else 0

@@ -9,8 +9,6 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
@@ -19,37 +17,12 @@ import typer
 from ideepdoctor.errors import DoctorError, Exit, UsageError
 from ideepdoctor.model.report import Failure, Report
 from ideepdoctor.model.summary import FailOn, summarize
+from ideepdoctor.options import Format, Output
 from ideepdoctor.system import RealSystem
 
 if TYPE_CHECKING:
     from ideepdoctor.commands.session import Session
     from ideepdoctor.treatment.progress import Progress
-
-
-class Format(StrEnum):
-    """What a command prints."""
-
-    TEXT = "text"
-    JSON = "json"
-
-
-@dataclass(frozen=True, slots=True)
-class Output:
-    """How a command answers.
-
-    Attributes:
-        format: text for people, json for machines.
-        path: file to write the result to instead of standard output.
-        fail_on: the mildest severity that makes the exit code 1.
-        verbose: evidence, notes and the commands that were started.
-        yes: do not ask.
-    """
-
-    format: Format
-    path: str | None = None
-    fail_on: str = "error"
-    verbose: bool = False
-    yes: bool = False
 
 
 def run(name: str, command: Callable[[Session], Report], output: Output) -> NoReturn:

@@ -1,0 +1,32 @@
+"""How a command answers. Kept apart from ``terminal.py`` so that ``--help`` need not import what a run needs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Format(StrEnum):
+    """What a command prints."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """How a command answers.
+
+    Attributes:
+        format: text for people, json for machines.
+        path: file to write the result to instead of standard output.
+        fail_on: the mildest severity that makes the exit code 1.
+        verbose: evidence, notes and the commands that were started.
+        yes: do not ask.
+    """
+
+    format: Format
+    path: str | None = None
+    fail_on: str = "error"
+    verbose: bool = False
+    yes: bool = False
