@@ -55,6 +55,10 @@ def render(report: Report, to: Console, *, fail_on: FailOn = FailOn.ERROR, detai
         to.print(failure_lines(report.failure, details=details))
     if report.judgement is not None:
         to.print(_closing(report, summarize(report, fail_on)))
+    if verdict := report.extra.get("verdict"):
+        to.print(Text(str(verdict), style="bold"))
+    for line in report.extra.get("next", ()):
+        to.print(Padding(Text(str(line)), (0, 0, 0, 2)))
 
 
 def _rows(pairs: Iterable[tuple[str, str]], indent: int = 2) -> RenderableType:
