@@ -1,0 +1,198 @@
+"""Collect facts: run the probe in the target, and turn what it tells into facts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from datetime import UTC, datetime
+from typing import Any, TypeVar
+
+from ideepdoctor import __version__
+from ideepdoctor.facts.answer import Answer
+from ideepdoctor.facts.cpu import Cpuid, build_cpu
+from ideepdoctor.facts.host import container_kind, parse_libc, parse_os_name
+from ideepdoctor.facts.limits import Level, build_limits
+from ideepdoctor.facts.outcomes import read_chainer, read_imports, read_libraries, read_shadows, shadow_rows
+from ideepdoctor.facts.packages import read_packages
+from ideepdoctor.facts.variables import read_variables
+from ideepdoctor.model.facts import (
+    Cpu,
+    Facts,
+    Interpreter,
+    Limits,
+    PipScript,
+    Platform,
+    Python,
+    TargetRef,
+)
+from ideepdoctor.system import System
+from ideepdoctor.targets.target import Target, run_payload
+
+T = TypeVar("T")
+
+CHILD_SECONDS = 30.0
+"""For each child of the probe: importing Chainer takes 0.7 s here, minutes are a hang."""
+EMULATED_CHILD_SECONDS = 180.0
+_ROUNDS = 4
+"""The probe's children come one round for the static facts and two for the imports; one more for the rest."""
+
+
+def collect(
+    system: System,
+    target: Target,
+    environ: Mapping[str, str],
+    *,
+    quick: bool,
+    interpreters: bool = True,
+    cwd: str | None = None,
+    child_seconds: float | None = None,
+) -> Facts:
+    """Collect the facts of a target.
+
+    Args:
+        system: starts the processes.
+        target: whose facts.
+        environ: the environment that the user has; the target is started with it.
+        quick: static facts alone: nothing is imported.
+        interpreters: look for the other Pythons of this machine, too (never for a target on another machine).
+        cwd: folder in which the user would start Python; None: where the doctor was started.
+        child_seconds: time limit of each import; None: 30 s, under an emulator 180 s.
+
+    Raises:
+        CouldNotCheck: the target does not start, does not answer, or answers nonsense.
+    """
+    limit = child_seconds or (EMULATED_CHILD_SECONDS if target.emulator else CHILD_SECONDS)
+    request: dict[str, Any] = {
+        "phase": "static" if quick else "full",
+        "quick": quick,
+        "timeout_seconds": limit,
+        "cwd": cwd,
+    }
+    with ThreadPoolExecutor(max_workers=2) as pool:
+        others = pool.submit(_find, system, environ) if interpreters and not target.transport else None
+        host = pool.submit(host_cpuid) if not (quick or target.transport) else None
+        told = run_payload(system, target, "probe", request, timeout_seconds=limit * _ROUNDS + 30, env=environ)
+    return read_facts(told, target, quick=quick, host=_result(host), interpreters=_result(others))
+
+
+def read_facts(
+    told: Mapping[str, Any],
+    target: Target,
+    *,
+    quick: bool,
+    host: Cpuid | None = None,
+    interpreters: tuple[Interpreter, ...] | None = None,
+) -> Facts:
+    """Turn the probe's answer into facts. Raises CouldNotCheck where it is not what a probe says."""
+    answer = Answer(told)
+    machine = answer.part("machine")
+    cpu = _cpu(answer, machine, host)
+    imports = answer.maybe_part("imports")
+    outcomes, first_op = read_imports(imports, bool(target.emulator)) if imports else (None, None)
+    return Facts(
+        tool_version=__version__,
+        collected_at=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        mode="quick" if quick else "full",
+        target=TargetRef(target.python, target.transport, target.emulator, target.reason),
+        platform=_platform(machine, answer.maybe_text("loader_help")),
+        cpu=cpu,
+        limits=_limits(machine),
+        python=_python(answer.part("python")),
+        variables=read_variables(answer.part("variables")),
+        packages=read_packages(answer),
+        imports=outcomes,
+        first_op=first_op,
+        shadows=read_shadows(imports) if imports else shadow_rows(answer, "possible_shadows"),
+        chainer=read_chainer(imports) if imports else None,
+        libraries=read_libraries(imports) if imports else None,
+        interpreters=interpreters,
+    )
+
+
+def host_cpuid() -> Cpuid | None:
+    """CPUID as the doctor's own process sees it; None where executable memory or the processor refuses."""
+    try:
+        from cpuinfo.cpuinfo import CPUID  # type: ignore[import-untyped]
+
+        reader = CPUID()
+        flags = reader.get_flags(reader.get_max_extension_support())
+        info = reader.get_info()
+        return Cpuid(reader.get_vendor_id(), info["family"], info["model"], tuple(sorted(flags)))
+    except Exception:  # noqa: BLE001 - machine code in a foreign package: whatever it raises means "not known"
+        return None
+
+
+def _find(system: System, environ: Mapping[str, str]) -> tuple[Interpreter, ...]:
+    """Look for the other interpreters."""
+    from ideepdoctor.targets.find import find_interpreters
+
+    return find_interpreters(system, environ)
+
+
+def _result(future: Future[T] | None) -> T | None:
+    """The result of a task that was started, or None."""
+    return None if future is None else future.result()
+
+
+def _cpu(answer: Answer, machine: Answer, host: Cpuid | None) -> Cpu:
+    """The processor."""
+    return build_cpu(
+        machine.maybe_text("cpuinfo"),
+        machine.maybe_text("topology") or "",
+        answer.maybe_text("cpuid"),
+        answer.maybe_text("loader_help"),
+        host,
+    )
+
+
+def _platform(machine: Answer, loader_help: str | None) -> Platform:
+    """The operating system."""
+    libc, version = parse_libc(machine.maybe_text("libc"), machine.maybe_text("loader"), loader_help)
+    signs = machine.part("container")
+    return Platform(
+        system=machine.text("system"),
+        machine=machine.text("machine"),
+        kernel=machine.maybe_text("kernel"),
+        os_name=parse_os_name(machine.maybe_text("os_release") or ""),
+        libc=libc,
+        libc_version=version,
+        container=container_kind(
+            files=signs.texts("files"),
+            systemd=signs.maybe_text("systemd"),
+            init=signs.maybe_text("init_container"),
+            init_cgroup=signs.maybe_text("init_cgroup"),
+            kubernetes=signs.flag("kubernetes"),
+        ),
+    )
+
+
+def _limits(machine: Answer) -> Limits:
+    """What the target may use."""
+    levels = tuple(
+        Level(item.integer("version"), item.text("controller"), item.text_by_name("texts") or {})
+        for item in machine.parts("cgroups")
+    )
+    return build_limits(
+        machine.maybe_text("status"), machine.maybe_text("meminfo"), levels, machine.maybe_integer("disk_free_bytes")
+    )
+
+
+def _python(part: Answer) -> Python:
+    """The interpreter."""
+    return Python(
+        executable=part.text("executable"),
+        real_path=part.text("real_path"),
+        version=part.text("version"),
+        implementation=part.text("implementation"),
+        abi=part.text("abi"),
+        bits=part.integer("bits"),
+        prefix=part.text("prefix"),
+        base_prefix=part.text("base_prefix"),
+        kind=part.text("kind"),
+        externally_managed=part.maybe_text("externally_managed"),
+        purelib=part.maybe_text("purelib"),
+        platlib=part.maybe_text("platlib"),
+        scripts=part.maybe_text("scripts"),
+        user_site=part.maybe_text("user_site"),
+        pip_scripts=tuple(PipScript(*row) for row in part.rows("pip_scripts", 3)),
+    )

@@ -1,0 +1,129 @@
+"""What became of the children that imported modules: outcomes, shadows, native libraries, Chainer's own words."""
+
+from __future__ import annotations
+
+import re
+import signal
+
+from ideepdoctor.facts.answer import Answer
+from ideepdoctor.model.facts import ChainerState, NativeLibrary, Outcome, Shadow
+
+STDERR_LIMIT = 2000
+_DEADLY = frozenset({"SIGABRT", "SIGBUS", "SIGFPE", "SIGILL", "SIGKILL", "SIGSEGV", "SIGSYS", "SIGTERM", "SIGTRAP"})
+_OF_INTEREST = re.compile(
+    r"lib(mkl|dnnl|i?omp5?\b|gomp|openblas|blas|cblas|lapack|s?t?atlas|blis|flexiblas)|_ideep4py", re.IGNORECASE
+)
+_ORDER = ("numpy", "ideep4py", "chainer")
+
+
+def read_ending(code: int | None, emulated: bool) -> tuple[str | None, int | None]:
+    """Signal name and exit code of a process.
+
+    Args:
+        code: as ``subprocess`` gives it: negative for a signal.
+        emulated: whether an emulator stands between; it may exit with 128 + n where the program died of signal n.
+    """
+    if code is None:
+        return None, None
+    number = -code if code < 0 else code - 128 if emulated else 0
+    try:
+        name = signal.Signals(number).name
+    except ValueError:
+        name = f"signal {number}" if code < 0 else ""
+    if name and (code < 0 or name in _DEADLY):
+        return name, None
+    return None, code
+
+
+def read_outcome(child: Answer, stage: str, index: int, emulated: bool) -> Outcome:
+    """How one stage of a child ended.
+
+    Args:
+        child: the probe's record of the child.
+        stage: name of the stage; one that the child did not report is one in which it died.
+        index: number of the stage: standard error is cut at the stages' ends.
+        emulated: see ``read_ending``.
+    """
+    told = child.part("told").maybe_part(stage)
+    ended = child.part("ended")
+    pieces = child.texts("stderr")
+    tail = pieces[index][-STDERR_LIMIT:] if index < len(pieces) else ""
+    if told is not None:
+        return Outcome(
+            ok=told.flag("ok"),
+            seconds=told.number("seconds"),
+            version=told.maybe_text("version"),
+            path=told.maybe_text("path"),
+            error_type=told.maybe_text("error_type"),
+            error_text=told.maybe_text("error_text"),
+            exit_code=None if told.flag("ok") else 1,
+            stderr_tail=tail,
+            warnings=told.texts("warnings"),
+        )
+    timed_out = ended.flag("timed_out")
+    name, code = (None, None) if timed_out else read_ending(ended.maybe_integer("code"), emulated)
+    return Outcome(
+        ok=False,
+        seconds=ended.number("seconds"),
+        error_text=ended.maybe_text("problem"),
+        signal=name,
+        exit_code=code,
+        timed_out=timed_out,
+        stderr_tail=tail,
+    )
+
+
+def read_imports(imports: Answer, emulated: bool) -> tuple[dict[str, Outcome], Outcome | None]:
+    """The outcome of every import, and that of the first operation (None where it was not tried)."""
+    outcomes = {}
+    first_op = None
+    for name in _ORDER:
+        child = imports.part(name)
+        told = child.part("told")
+        outcomes[name] = read_outcome(child, "import", 0, emulated)
+        if name == "ideep4py" and outcomes[name].ok:
+            first_op = read_outcome(child, "first_op", 1, emulated)
+        if name == "chainer" and child.flag("caffe") and "chainer" in told.values:
+            outcomes["chainer.links.caffe"] = read_outcome(child, "caffe", 1, emulated)
+    return outcomes, first_op
+
+
+def read_shadows(imports: Answer) -> tuple[Shadow, ...]:
+    """Modules taken from the user's folders; of a child that died before it could tell, those that may have been."""
+    found: set[Shadow] = set()
+    for name in _ORDER:
+        told = imports.part(name).part("told")
+        after = told.maybe_part("after")
+        found.update(shadow_rows(told, "possible") if after is None else shadow_rows(after, "shadows"))
+    return tuple(sorted(found, key=lambda shadow: (shadow.module, shadow.path)))
+
+
+def shadow_rows(answer: Answer, key: str) -> tuple[Shadow, ...]:
+    """The shadows listed under this key as (module, path, source)."""
+    return tuple(Shadow(*(str(value) for value in row)) for row in answer.rows(key, 3))
+
+
+def read_libraries(imports: Answer) -> tuple[NativeLibrary, ...]:
+    """The libraries of interest, each with the first module (numpy, ideep4py, chainer) whose import mapped it."""
+    found: dict[str, NativeLibrary] = {}
+    for module in _ORDER:
+        after = imports.part(module).part("told").maybe_part("after")
+        for path in after.texts("maps") if after is not None else ():
+            name = path.rpartition("/")[2]
+            if _OF_INTEREST.match(name) and path not in found:
+                found[path] = NativeLibrary(name, path, module)
+    return tuple(found.values())
+
+
+def read_chainer(imports: Answer) -> ChainerState | None:
+    """What Chainer says of itself; None where it did not come to that."""
+    told = imports.part("chainer").part("told")
+    if "chainer" not in told.values:
+        return None
+    state = told.part("chainer")
+    return ChainerState(
+        use_ideep=state.maybe_text("use_ideep"),
+        dtype=state.maybe_text("dtype"),
+        ideep_available=state.maybe_flag("ideep_available"),
+        ideep_reason=state.maybe_text("ideep_reason"),
+    )

@@ -1,0 +1,70 @@
+"""Facts as JSON and back: a versioned envelope, so that a file of today can be read by a doctor of tomorrow."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from ideepdoctor.errors import UsageError
+from ideepdoctor.model.facts import FACTS_SCHEMA, FACTS_SCHEMA_VERSION, Facts
+
+_HINT = "make one with: ideepdoctor diagnose --save-facts FILE"
+
+
+def facts_to_json(facts: Facts) -> dict[str, Any]:
+    """Return the facts as JSON-ready data: the fields of Facts under a ``schema`` and a ``schema_version``."""
+    return {"schema": FACTS_SCHEMA, "schema_version": FACTS_SCHEMA_VERSION, **_plain(asdict(facts))}
+
+
+def facts_from_json(data: Any) -> Facts:
+    """Return the facts that the data hold; fields that this version does not know are ignored.
+
+    Raises:
+        UsageError: no facts, another major version, or a field that is missing or has another type.
+    """
+    if not isinstance(data, dict) or data.get("schema") != FACTS_SCHEMA:
+        found = data.get("schema") if isinstance(data, dict) else type(data).__name__
+        raise UsageError(f'no facts: field schema must be "{FACTS_SCHEMA}", found {json.dumps(found)}', hint=_HINT)
+    version = data.get("schema_version")
+    if not isinstance(version, str) or not re.fullmatch(rf"{FACTS_SCHEMA_VERSION}(\.[0-9]+)*", version):
+        raise UsageError(
+            f"facts of another version: field schema_version must be "
+            f'"{FACTS_SCHEMA_VERSION}", found {json.dumps(version)}',
+            hint="collect the facts again with this doctor, or use the doctor that wrote the file",
+        )
+    # Here and not above: pydantic costs 0.1 s to import and only files need it.
+    from pydantic import TypeAdapter, ValidationError
+
+    try:
+        return TypeAdapter(Facts).validate_json(json.dumps(data), strict=True)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+        field = ".".join(str(part) for part in first["loc"])
+        raise UsageError(
+            f"not facts as this doctor knows them: field {field}: {first['msg']}",
+            hint=_HINT,
+            context={"problems": str(error.error_count())},
+        ) from None
+
+
+def load_facts(path: str) -> Facts:
+    """Read a file of facts. Raises UsageError: it cannot be read, is no JSON, or holds no facts (see above)."""
+    try:
+        data = json.loads(Path(path).read_text("utf-8"))
+    except OSError as error:
+        raise UsageError(f"cannot read {path}: {error.strerror}", hint=_HINT) from None
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"{path} is no JSON file: {error}", hint=_HINT) from None
+    return facts_from_json(data)
+
+
+def _plain(value: Any) -> Any:
+    """Return the value with tuples as lists, as JSON has them."""
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    return value
