@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import json
 import secrets
 from collections.abc import Mapping
@@ -72,9 +73,10 @@ def run_payload(
     done = system.run(argv, stdin=payload_source(name), timeout_seconds=timeout_seconds, env=env)
     parts = done.text().split(cookie)
     if len(parts) >= 3:
-        answer = json.loads(parts[1])
-        if isinstance(answer, dict):
-            return answer
+        with contextlib.suppress(ValueError):  # a program that is no Python may print its own arguments
+            answer = json.loads(parts[1])
+            if isinstance(answer, dict):
+                return answer
     if done.timed_out:
         problem = f"did not answer within {timeout_seconds:.0f} s"
     elif done.error:
@@ -84,5 +86,9 @@ def run_payload(
     raise CouldNotCheck(
         f"{target.python} {problem}",
         hint=f"try it yourself: {' '.join(target.argv('-c', 'pass'))}",
-        context={"payload": name, "standard error": done.error_text()[-2000:]},
+        context={
+            "payload": name,
+            "standard error": done.error_text()[-2000:],
+            "standard output": done.text()[:2000].replace(cookie, "COOKIE"),
+        },
     )

@@ -1,0 +1,57 @@
+"""What every test may ask for: the interpreters of this machine, found the way the product finds them."""
+
+from __future__ import annotations
+
+import functools
+import os
+import tempfile
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from ideepdoctor.model.facts import Interpreter
+from ideepdoctor.system import RealSystem
+from ideepdoctor.targets.find import find_interpreters
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _own_cache() -> Iterator[None]:
+    """Tests neither read nor write the cache of the person who runs them."""
+    before = os.environ.get("IDEEPDOCTOR_CACHE_DIR")
+    with tempfile.TemporaryDirectory(prefix="ideepdoctor-cache-") as folder:
+        os.environ["IDEEPDOCTOR_CACHE_DIR"] = folder
+        yield
+        if before is None:
+            del os.environ["IDEEPDOCTOR_CACHE_DIR"]
+        else:
+            os.environ["IDEEPDOCTOR_CACHE_DIR"] = before
+
+
+@functools.cache
+def installed_interpreters() -> tuple[Interpreter, ...]:
+    """The interpreters of this machine, found once for all tests."""
+    return find_interpreters(RealSystem(), os.environ)
+
+
+def legacy_python(version: str) -> str:
+    """Path of a CPython of this version (``2.7``, ``3.7``) that is no environment's; where there is none the test is
+    skipped, or fails under IDEEPDOCTOR_REQUIRE_LEGACY=1.
+    """
+    for found in installed_interpreters():
+        numbers = ".".join(found.version.split(".")[: version.count(".") + 1])
+        if (
+            numbers == version
+            and found.implementation == "CPython"
+            and found.source in ("PATH", "pyenv", "conda", "uv")
+        ):
+            return found.path
+    reason = f"no CPython {version} on this machine"
+    if os.environ.get("IDEEPDOCTOR_REQUIRE_LEGACY") == "1":
+        pytest.fail(reason)
+    pytest.skip(reason)
+
+
+@pytest.fixture
+def legacy() -> Callable[[str], str]:
+    """``legacy("3.7")``: see ``legacy_python``."""
+    return legacy_python
