@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from ideepdoctor.commands.session import Session, TargetOptions, examine, find_target, judge_all, wanted_codes
 from ideepdoctor.errors import UsageError
+from ideepdoctor.model.facts import Facts
 from ideepdoctor.model.report import Report
 
 
@@ -51,18 +52,20 @@ def diagnose(session: Session, options: DiagnoseOptions) -> Report:
     return Report("diagnose", facts=facts, judgement=judge_all(facts, wanted))
 
 
-def _save(session: Session, path: str, facts: object) -> None:
+def _save(session: Session, path: str, facts: Facts) -> None:
+    """Write the facts so that they may be shown to strangers."""
+    import platform
     from pathlib import Path
 
-    from ideepdoctor.facts.redact import redact_for_sharing
+    from ideepdoctor.facts.redact import redact
     from ideepdoctor.facts.serialize import facts_to_json
-    from ideepdoctor.model.facts import Facts
     from ideepdoctor.render.json import document
 
-    assert isinstance(facts, Facts)
-    text = document(facts_to_json(redact_for_sharing(facts, session.environ)))
+    environ = session.environ
+    user = environ.get("USER") or environ.get("LOGNAME") or Path(environ.get("HOME", "")).name
+    clean = redact(facts, home=environ.get("HOME", ""), user=user, host=platform.node())
     where = Path(session.cwd) / path
     try:
-        session.system.write_file(str(where), text.encode("utf-8") + b"\n")
+        session.system.write_file(str(where), document(facts_to_json(clean)).encode("utf-8") + b"\n")
     except OSError as error:
         raise UsageError(f"cannot write {where}: {error.strerror}", hint="choose another --save-facts FILE") from error
