@@ -1,0 +1,1 @@
+"""Known-good stacks as data (TOML), and the choice among them. Reads nothing but its own files."""
