@@ -7,8 +7,10 @@ a bounded time, once, and a warm cache makes the search cost milliseconds.
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from packaging.version import InvalidVersion, Version
 
@@ -44,6 +46,16 @@ class Place:
     def real_path(self) -> str:
         """Path of the file itself, all links followed."""
         return os.path.realpath(self.path)
+
+    @property
+    def prefix(self) -> str:
+        """The folder that it is installed in, as far as paths tell: its environment, or two levels above the file."""
+        return self.environment or str(Path(self.path).parent.parent)
+
+    @property
+    def is_own(self) -> bool:
+        """Whether this doctor itself runs in it."""
+        return os.path.realpath(self.prefix) == os.path.realpath(sys.prefix)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +141,11 @@ def identify_all(system: System, environ: Mapping[str, str], wanted: Iterable[Pl
         from concurrent.futures import ThreadPoolExecutor  # 16 ms that a warm cache saves
 
         with ThreadPoolExecutor(min(AT_ONCE, len(unknown))) as pool:
-            identities = list(pool.map(lambda pair: _identify_or_none(system, environ, pair[0]), unknown))
+            try:
+                identities = list(pool.map(lambda pair: _identify_or_none(system, environ, pair[0]), unknown))
+            except BaseException:
+                pool.shutdown(cancel_futures=True)  # Ctrl-C: wait for those that run, start no more
+                raise
         for (place, seen), identity in zip(unknown, identities, strict=True):
             answers[place.key] = identity
             cache.put(place.key, seen, identity, lasting=not is_script(place.path))
@@ -137,6 +153,25 @@ def identify_all(system: System, environ: Mapping[str, str], wanted: Iterable[Pl
     return _without_wrappers(
         [Found(place, identity) for place in wanted if (identity := answers[place.key]) is not None]
     )
+
+
+def identify_one(
+    system: System, environ: Mapping[str, str], place: Place, *, timeout_seconds: float = IDENTIFY_TIMEOUT_SECONDS
+) -> Identity:
+    """Ask one interpreter; of the cache only a good answer counts, so that what failed before is tried again.
+
+    Raises:
+        CouldNotCheck: it is no Python, or does not answer.
+    """
+    cache = Cache(system, environ, payload_source("identify"))
+    seen = fingerprint(place.path, place.environment)
+    remembered = cache.get(place.key, seen)
+    if remembered is not None and remembered.identity is not None:
+        return remembered.identity
+    identity = identify(system, environ, place.path, timeout_seconds=timeout_seconds)
+    cache.put(place.key, seen, identity, lasting=not is_script(place.path))
+    cache.save()
+    return identity
 
 
 def identify(

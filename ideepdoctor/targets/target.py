@@ -88,6 +88,7 @@ def run_payload(
         hint=f"try it yourself: {' '.join(target.argv('-c', 'pass'))}",
         context={
             "payload": name,
+            "ended": "timeout" if done.timed_out else "not started" if done.error else str(done.returncode),
             "standard error": done.error_text()[-2000:],
             "standard output": done.text()[:2000].replace(cookie, "COOKIE"),
         },
