@@ -46,6 +46,8 @@ def run(name: str, command: Callable[[Session], Report], output: Output) -> NoRe
     except KeyboardInterrupt:
         failure = Failure("interrupted", "interrupted", "", int(Exit.INTERRUPTED))
         report = Report(name, failure=failure)
+    except Exception as error:  # noqa: BLE001 - a fault of our own is one document and a clear exit code too
+        report = Report(name, failure=_own_fault(error))
     progress.close()
     code = summarize(report, fail_on).exit_code
     try:
@@ -57,6 +59,18 @@ def run(name: str, command: Callable[[Session], Report], output: Output) -> NoRe
         sys.stderr.write(f"error  cannot write the result: {error}\n")
         code = int(Exit.COULD_NOT_CHECK)
     raise typer.Exit(code)
+
+
+def _own_fault(error: Exception) -> Failure:
+    import traceback
+
+    return Failure(
+        "internal",
+        f"ideepdoctor itself failed: {type(error).__name__}: {error}",
+        "this is a fault of the doctor, not of your environment: report it with the output of the same command and -v",
+        int(Exit.COULD_NOT_CHECK),
+        {"traceback": "".join(traceback.format_exception(error))},
+    )
 
 
 def usage_failure(message: str, words: list[str]) -> int:
