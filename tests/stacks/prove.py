@@ -1,6 +1,7 @@
-"""Run inside an environment: is iDeep really used, are ten operations right, and does training converge as without it?
+# ruff: noqa: B905, E402, UP008, UP031
+"""Run inside an environment: is iDeep really used, are its operations right, does training converge as without it?
 
-Prints one line, ``PROVED`` and what was seen, or raises. Valid on Python 2.7 and 3.5 to 3.7; needs Chainer and ideep4py.
+Prints one line, ``PROVED`` and what was seen, or raises. Valid on Python 2.7 and 3.5 to 3.7.
 The shapes are chosen away from the known hazards: those belong to the smoke test, this asks whether the stack works.
 """
 
@@ -11,10 +12,10 @@ import numpy as np
 
 warnings.simplefilter("ignore")
 
-import chainer  # noqa: E402
-import chainer.functions as F  # noqa: E402, N812
-import chainer.links as L  # noqa: E402, N812
-import ideep4py  # noqa: E402
+import chainer
+import chainer.functions as F
+import chainer.links as L
+import ideep4py
 
 RANDOM = np.random.RandomState(0)
 

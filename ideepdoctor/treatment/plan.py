@@ -1,0 +1,241 @@
+"""Plans as data: what setup, fix and install would do. Pure: facts, findings and locks in, steps out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from ideepdoctor.errors import NotPossibleHere, UsageError
+from ideepdoctor.model.facts import Facts
+from ideepdoctor.model.findings import Finding, FixSafety, Judgement
+from ideepdoctor.model.plan import CreateEnv, EditBlock, Install, Plan, Requirement, Step, WriteFile
+from ideepdoctor.stacks.catalog import Lock, Stack
+from ideepdoctor.treatment.startup import startup_files
+from ideepdoctor.treatment.variables import recommended
+
+_TOOL = {"uv": "uv", "virtualenv": "pip"}
+"""What installs into an environment, by what made it: uv knows no Python older than 3.6."""
+
+
+def setup_plan(facts: Facts, stack: Stack, lock: Lock, env_dir: str, base_python: str, site_packages: str) -> Plan:
+    """Make a new environment with a stack and its variables.
+
+    Args:
+        facts: of the base interpreter and the machine.
+        stack: what to install.
+        lock: the one for the interpreter's ABI.
+        env_dir: absolute path of the environment's folder.
+        base_python: interpreter to make it from.
+        site_packages: absolute path that the new environment's site-packages will have.
+    """
+    install = Install(
+        python=f"{env_dir}/bin/python",
+        requirements=lock.requirements,
+        tool=_TOOL[lock.installer],
+        size_bytes=lock.installed_bytes,
+    )
+    return Plan(
+        title=f"set up {stack.name} for Python {lock.python} in {env_dir}",
+        steps=(
+            CreateEnv(env_dir, base_python, lock.installer),
+            install,
+            *startup_files(recommended(facts), site_packages),
+        ),
+    )
+
+
+def in_place_plan(facts: Facts, lock: Lock) -> Plan:
+    """Turn an existing environment into a stack: what differs is installed, everything else is left alone.
+
+    The plan has no steps where nothing differs and the variables hold already.
+
+    Raises:
+        NotPossibleHere: the interpreter is managed by its system (PEP 668), or its ABI is not the lock's.
+    """
+    steps: list[Step] = list(install_steps(facts, lock, [item.name for item in lock.requirements]))
+    if not _variables_hold(facts):
+        steps += _startup_steps(facts)
+    return Plan(f"turn {facts.python.prefix} into {lock.stack}", tuple(steps))
+
+
+def install_plan(facts: Facts, lock: Lock, requirement_names: Sequence[str]) -> Plan:
+    """Install some distributions of a lock into the target. Raises as install_steps."""
+    steps = install_steps(facts, lock, requirement_names)
+    return Plan(f"install {', '.join(requirement_names)} of {lock.stack} into {facts.python.prefix}", steps)
+
+
+def install_steps(facts: Facts, lock: Lock, requirement_names: Iterable[str]) -> tuple[Install, ...]:
+    """The one step that installs those of the named distributions that differ from the lock; none where none does.
+
+    A distribution whose files were altered is installed anew. A pip that is there stays as it is: it is in a lock for
+    new environments, and iDeep does not depend on it. Where Chainer is built, what it is built with comes along.
+
+    Args:
+        facts: of the target, with its packages.
+        lock: of the target's ABI.
+        requirement_names: normalised names.
+
+    Raises:
+        UsageError: a name that the lock does not have.
+        NotPossibleHere: the interpreter is managed by its system, or its ABI is not the lock's.
+    """
+    _refuse_unless_changeable(facts, lock)
+    names = set(requirement_names)
+    unknown = names - {item.name for item in lock.requirements}
+    if unknown:
+        raise UsageError(f"{lock.stack} does not hold {', '.join(sorted(unknown))}")
+    if "chainer" in names and _differs(facts, lock.requirement("chainer")):
+        names |= {"setuptools", "wheel"}
+    wanted, again = [], []
+    for item in lock.requirements:
+        if item.name not in names or (item.name == "pip" and facts.package("pip") is not None):
+            continue
+        package = facts.package(item.name)
+        altered = package is not None and bool(package.altered)
+        if altered or _differs(facts, item):
+            wanted.append(item)
+        if altered and not _differs(facts, item):
+            again.append(item.name)
+    if not wanted:
+        return ()
+    return (
+        Install(
+            python=facts.python.executable,
+            requirements=tuple(wanted),
+            tool=_TOOL[lock.installer],
+            snapshot=_snapshot(facts),
+            reinstall=tuple(again),
+        ),
+    )
+
+
+def fix_plan(facts: Facts, judgement: Judgement, *, unsafe: bool = False) -> Plan:
+    """Put together what the rules would do about the findings.
+
+    Where two findings want different versions of one distribution, the first (findings are sorted by severity) is
+    treated and the other is not: half of its treatment could leave a pair that nobody has tried. The check after the
+    fix shows what is left.
+
+    Args:
+        facts: of the target.
+        judgement: what is wrong with it.
+        unsafe: also treatments marked unsafe.
+    """
+    from ideepdoctor.rules import RULES
+
+    rules = {rule.code(): rule for rule in RULES}
+    allowed = {FixSafety.SAFE, FixSafety.UNSAFE} if unsafe else {FixSafety.SAFE}
+    treatments = [
+        (finding, rules[finding.code]().treat(finding, facts))
+        for finding in judgement.findings
+        if finding.fix in allowed and finding.code in rules
+    ]
+    return merge(f"fix {facts.python.prefix}", treatments)
+
+
+def merge(title: str, treatments: Iterable[tuple[Finding, Sequence[Step]]]) -> Plan:
+    """Merge the treatments of findings into one plan: environments, then one Install per interpreter, then files.
+
+    Args:
+        title: of the plan.
+        treatments: findings with their steps, the most important finding first.
+    """
+    created: list[CreateEnv] = []
+    installs: dict[str, Install] = {}
+    files: dict[str, WriteFile] = {}
+    blocks: dict[str, EditBlock] = {}
+    treats: list[str] = []
+    for finding, steps in treatments:
+        if not steps or any(_conflicts(step, installs, files, blocks) for step in steps):
+            continue
+        for step in steps:
+            match step:
+                case CreateEnv():
+                    created += [] if step in created else [step]
+                case Install():
+                    there = installs.get(step.python)
+                    installs[step.python] = step if there is None else _joined(there, step)
+                case WriteFile():
+                    files[step.path] = step
+                case EditBlock():
+                    blocks[step.path] = step
+        treats += [] if finding.code in treats else [finding.code]
+    return Plan(title, (*created, *installs.values(), *files.values(), *blocks.values()), tuple(treats))
+
+
+def _conflicts(
+    step: Step, installs: dict[str, Install], files: dict[str, WriteFile], blocks: dict[str, EditBlock]
+) -> bool:
+    """Whether a step would undo a part of what was planned before it."""
+    match step:
+        case CreateEnv():
+            return False
+        case Install():
+            planned = installs.get(step.python)
+            versions = {} if planned is None else {item.name: item.version for item in planned.requirements}
+            return any(versions.get(item.name, item.version) != item.version for item in step.requirements)
+        case WriteFile():
+            return step.path in files and files[step.path].content != step.content
+        case EditBlock():
+            return step.path in blocks and blocks[step.path].block != step.block
+
+
+def _joined(one: Install, other: Install) -> Install:
+    """Both as one installation, which a resolver sees whole."""
+    pins: dict[str, Requirement] = {}
+    for item in (*one.requirements, *other.requirements):
+        before = pins.get(item.name, item)
+        pins[item.name] = replace(item, sha256=tuple(dict.fromkeys((*before.sha256, *item.sha256))))
+    return replace(
+        one,
+        requirements=tuple(pins[name] for name in sorted(pins)),
+        first=tuple(dict.fromkeys((*one.first, *other.first))),
+        snapshot=tuple(dict.fromkeys((*one.snapshot, *other.snapshot))),
+        reinstall=tuple(dict.fromkeys((*one.reinstall, *other.reinstall))),
+        size_bytes=one.size_bytes + other.size_bytes,
+    )
+
+
+def _differs(facts: Facts, item: Requirement | None) -> bool:
+    """Whether the target has another version of a requirement, or none."""
+    if item is None:
+        return False
+    package = facts.package(item.name)
+    return package is None or package.version != item.version
+
+
+def _snapshot(facts: Facts) -> tuple[str, ...]:
+    """The folders that an installation changes, each once."""
+    python = facts.python
+    return tuple(dict.fromkeys(folder for folder in (python.purelib, python.platlib, python.scripts) if folder))
+
+
+def _refuse_unless_changeable(facts: Facts, lock: Lock) -> None:
+    """Raise NotPossibleHere for an interpreter that must not, or cannot, hold the lock."""
+    python = facts.python
+    if python.externally_managed is not None:
+        raise NotPossibleHere(
+            f"{python.executable} is managed by its system ({python.externally_managed}); nothing is installed into it",
+            hint="make an environment of your own: ideepdoctor setup",
+        )
+    if python.abi not in lock.abis:
+        raise NotPossibleHere(
+            f"{python.executable} has the ABI {python.abi}; {lock.stack} for Python {lock.python} needs "
+            f"{' or '.join(lock.abis)}",
+            hint="make an environment with the right Python: ideepdoctor setup",
+        )
+
+
+def _startup_steps(facts: Facts) -> tuple[WriteFile, ...]:
+    """The start-up files for the target; none where its site-packages folder is not known."""
+    folder = facts.python.purelib or facts.python.platlib
+    return () if folder is None else startup_files(recommended(facts), folder)
+
+
+def _variables_hold(facts: Facts) -> bool:
+    """Whether the target's own start-up file sets every recommended variable already."""
+    effective = facts.variables.effective
+    return effective is not None and all(
+        variable.name in facts.variables.set_by_doctor and effective.get(variable.name) == variable.value
+        for variable in recommended(facts)
+    )
