@@ -9,9 +9,8 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from ideepdoctor.model.facts import Interpreter
 from ideepdoctor.system import RealSystem
-from ideepdoctor.targets.find import find_interpreters
+from ideepdoctor.targets.find import Found, discover
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -28,9 +27,9 @@ def _own_cache() -> Iterator[None]:
 
 
 @functools.cache
-def installed_interpreters() -> tuple[Interpreter, ...]:
+def installed_interpreters() -> tuple[Found, ...]:
     """The interpreters of this machine, found once for all tests."""
-    return find_interpreters(RealSystem(), os.environ)
+    return discover(RealSystem(), os.environ)
 
 
 def legacy_python(version: str) -> str:
@@ -38,13 +37,10 @@ def legacy_python(version: str) -> str:
     skipped, or fails under IDEEPDOCTOR_REQUIRE_LEGACY=1.
     """
     for found in installed_interpreters():
-        numbers = ".".join(found.version.split(".")[: version.count(".") + 1])
-        if (
-            numbers == version
-            and found.implementation == "CPython"
-            and found.source in ("PATH", "pyenv", "conda", "uv")
-        ):
-            return found.path
+        who = found.identity
+        numbers = ".".join(who.version.split(".")[: version.count(".") + 1])
+        if numbers == version and who.implementation == "CPython" and not who.is_virtual:
+            return found.place.path
     reason = f"no CPython {version} on this machine"
     if os.environ.get("IDEEPDOCTOR_REQUIRE_LEGACY") == "1":
         pytest.fail(reason)

@@ -191,11 +191,14 @@ def _is_under(name: str, folder: str) -> bool:
 
 
 class CountingSystem(RealSystem):
-    """The machine itself, with a memory: ``commands`` is what was started, ``written`` which files were written."""
+    """The machine itself, with a memory: ``commands`` is what was started, ``ended`` how that ended (in the order of
+    ending), ``written`` which files were written.
+    """
 
     def __init__(self) -> None:
         super().__init__()
         self.commands: list[tuple[str, ...]] = []
+        self.ended: list[Completed] = []
         self.written: list[str] = []
 
     def run(
@@ -209,7 +212,9 @@ class CountingSystem(RealSystem):
         on_line: Observer = lambda _text: None,
     ) -> Completed:
         self.commands.append(tuple(argv))
-        return super().run(argv, timeout_seconds=timeout_seconds, stdin=stdin, env=env, cwd=cwd, on_line=on_line)
+        done = super().run(argv, timeout_seconds=timeout_seconds, stdin=stdin, env=env, cwd=cwd, on_line=on_line)
+        self.ended.append(done)
+        return done
 
     def write_file(self, path: str, data: bytes, mode: int = 0o644) -> None:
         super().write_file(path, data, mode)

@@ -59,9 +59,12 @@ def ways_to_get(environ: Mapping[str, str], minor: str, *, glibc: bool) -> list[
         )
         if possible and not any(program_on_path(environ, tool) for tool in tools)
     ]
-    lines = ["ways to get one, least effort first:", *(f"  {way}" for way in ready)] if ready else []
+    lines = [f"ways to get Python {minor}, least effort first:", *(f"  {way}" for way in ready)] if ready else []
     if missing:
-        lines.append(("also possible, not on PATH here: " if ready else "to get one, install ") + "; ".join(missing))
+        lines.append(
+            ("also possible, not on PATH here: " if ready else f"to get Python {minor}, install one of these: ")
+            + "; ".join(missing)
+        )
     if glibc:
         lines.append("(uv cannot help: the oldest CPython that it offers is 3.8)")
     return lines
