@@ -45,7 +45,7 @@ def look_up(
     """
     path = _as_path(environ, asked)
     if path is None and (version := _VERSION.fullmatch(asked)):
-        return _by_version(discover(system, environ), environ, asked, version, suitable)
+        return _by_version(discover(system, environ), asked, version, suitable)
     try:
         if path is None:
             raise UsageError(f"no such interpreter: {asked!r} is no file or folder here, no version and not on PATH")
@@ -102,7 +102,9 @@ def _at(system: System, environ: Mapping[str, str], path: str, emulator: Sequenc
     except CouldNotCheck as error:
         if error.context.get("ended") == "timeout" or (emulator and error.context.get("ended") == "not started"):
             raise
-        raise UsageError(f"{python} is not a Python: {_what_it_did(error)}", context=error.context) from error
+        not_started = error.context.get("ended") == "not started"
+        message = error.message if not_started else f"{python} is not a Python: {_what_it_did(error)}"
+        raise UsageError(message, context=error.context) from error
     if is_shim(python) and is_executable_file(Path(identity.executable)):
         # The shim chooses anew at every start; the doctor must go on with the one that it found.
         place = place_of(Candidate(identity.executable, ASKED))
@@ -122,7 +124,7 @@ def _file_at(path: str) -> str:
     if Path(path).is_dir():
         python = python_of(path)
         link = Path(path) / "bin" / "python"
-        if python is None and link.is_symlink():
+        if python is None and os.path.islink(link):  # noqa: PTH114 (Path.is_symlink raises where bin is closed)
             raise UsageError(
                 f"{path} is a broken environment: its bin/python is a link to {link.readlink()}, not there"
             )
@@ -136,8 +138,6 @@ def _file_at(path: str) -> str:
 
 def _what_it_did(error: CouldNotCheck) -> str:
     """In a few words, from what ``run_payload`` saw."""
-    if error.context.get("ended") == "not started":
-        return error.message
     for stream in ("standard output", "standard error"):
         lines = [line.strip() for line in error.context.get(stream, "").splitlines() if line.strip()]
         if lines:
@@ -145,9 +145,7 @@ def _what_it_did(error: CouldNotCheck) -> str:
     return "it printed nothing" if error.context.get("ended", "").isdecimal() else error.message
 
 
-def _by_version(
-    found: Sequence[Found], environ: Mapping[str, str], asked: str, version: re.Match[str], suitable: Sequence[str]
-) -> Found:
+def _by_version(found: Sequence[Found], asked: str, version: re.Match[str], suitable: Sequence[str]) -> Found:
     wanted = version_key(version["number"])
     matching = [each for each in found if _matches(each, version)]
     if not matching:

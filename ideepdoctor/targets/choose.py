@@ -12,7 +12,15 @@ from ideepdoctor.system import System, is_executable_file
 from ideepdoctor.targets.advice import WHEEL_ABIS, needed, ways_to_get
 from ideepdoctor.targets.asked import ASKED_TIMEOUT_SECONDS, listing, look_up, minor_asked
 from ideepdoctor.targets.find import Found, Place, discover, identify, identify_one, place_of, places, version_key
-from ideepdoctor.targets.sources import ACTIVE_CONDA, ACTIVE_VIRTUAL, ON_PATH, Candidate, current_folder, python_of
+from ideepdoctor.targets.sources import (
+    ACTIVE_CONDA,
+    ACTIVE_VIRTUAL,
+    ON_PATH,
+    Candidate,
+    current_folder,
+    is_folder,
+    python_of,
+)
 from ideepdoctor.targets.target import Target
 
 PLATFORM = "linux-x86_64"
@@ -136,7 +144,7 @@ def _with_chainer(environ: Mapping[str, str], found: Sequence[Place]) -> Iterato
     """Those that have Chainer or ideep4py installed, by the names of folders: nothing is started."""
     for place in found:
         folders = list(_package_folders(environ, place))
-        packages = tuple(name for name in SOUGHT if any((folder / name).is_dir() for folder in folders))
+        packages = tuple(name for name in SOUGHT if any(is_folder(folder / name) for folder in folders))
         if packages:
             yield place, packages
 

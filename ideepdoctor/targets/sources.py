@@ -66,7 +66,7 @@ def candidates(system: System, environ: Mapping[str, str], *, extra: Sequence[st
     yield from _in_environment(environ.get("VIRTUAL_ENV"), ACTIVE_VIRTUAL)
     yield from _in_environment(environ.get("CONDA_PREFIX"), ACTIVE_CONDA)
     for name in extra:
-        yield from _in_environment(name, "given") if Path(name).is_dir() else _checked([Path(name)], "given")
+        yield from _in_environment(name, "given") if is_folder(Path(name)) else _checked([Path(name)], "given")
     here = current_folder()
     if here is not None:
         for folder in (".ideep", ".venv"):
@@ -88,6 +88,14 @@ def python_of(environment: str) -> str | None:
     """The interpreter in an environment's ``bin`` folder, or None where it has none that can be executed."""
     folder = Path(environment) / "bin"
     return next((str(folder / name) for name in _ENVIRONMENT_NAMES if is_executable_file(folder / name)), None)
+
+
+def is_folder(path: Path) -> bool:
+    """Whether the path is a folder or a link to one; False where that cannot be seen."""
+    try:
+        return stat.S_ISDIR(path.stat().st_mode)
+    except OSError:
+        return False
 
 
 def is_script(path: str) -> bool:
@@ -183,7 +191,7 @@ def _pyenv_roots(system: System, environ: Mapping[str, str]) -> list[Path]:
         roots.append(Path(os.path.realpath(program)).parent.parent)
     if environ.get("HOME"):
         roots.append(Path(environ["HOME"]) / ".pyenv")
-    known = [root for root in dict.fromkeys(roots) if (root / "versions").is_dir()]
+    known = [root for root in dict.fromkeys(roots) if is_folder(root / "versions")]
     if program is not None and not known:
         done = system.run([program, "root"], timeout_seconds=PYENV_TIMEOUT_SECONDS, env=environ)
         if done.ok and done.text().strip():
@@ -245,14 +253,7 @@ def _names(folder: Path) -> list[str]:
 
 def _children(folder: Path) -> list[Path]:
     """The folders (and links to some) in a folder, by name."""
-    return [folder / name for name in sorted(_names(folder)) if _is_folder(folder / name)]
-
-
-def _is_folder(path: Path) -> bool:
-    try:
-        return stat.S_ISDIR(path.stat().st_mode)
-    except OSError:
-        return False
+    return [folder / name for name in sorted(_names(folder)) if is_folder(folder / name)]
 
 
 def _lines(path: Path) -> list[str]:

@@ -173,15 +173,18 @@ def test_what_is_no_python_is_left_out(machine: Machine) -> None:
     assert machine.started() == {str(good), str(liar), str(echo), str(machine.root / "bin/python3.5")}
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may read every folder")
 def test_a_folder_without_permission_is_passed_over(machine: Machine) -> None:
     machine.python("closed/python3")
+    machine.python("closed/sub/bin/python")
     machine.python("bin/python3", "3.11.2")
     machine.environ["PATH"] = f"{machine.root / 'closed'}:{machine.environ['PATH']}"
-    machine.environ["CONDA_PREFIX"] = machine.environ["PYENV_ROOT"] = str(machine.root / "closed")
+    for name in ("VIRTUAL_ENV", "CONDA_PREFIX", "PYENV_ROOT", "UV_PYTHON_INSTALL_DIR", "MAMBA_ROOT_PREFIX"):
+        machine.environ[name] = str(machine.root / "closed" / "sub")
     (machine.root / "closed").chmod(0)
+    if os.access(machine.root / "closed", os.R_OK):
+        pytest.skip("this user may read every folder")
     try:
-        assert paths(machine) == ["bin/python3"]
+        assert paths(machine, extra=[machine.environ["VIRTUAL_ENV"]]) == ["bin/python3"]
     finally:
         (machine.root / "closed").chmod(0o755)
 

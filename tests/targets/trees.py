@@ -63,9 +63,10 @@ class Machine:
     def virtual(self, path: str, base: Path, version: str = "3.7.16") -> Path:
         """A virtual environment made from ``base``; returns its interpreter."""
         made = self.link(f"{path}/bin/python", base)
-        self.link(f"{path}/bin/python3", "python")
+        other = self.link(f"{path}/bin/python3", "python")
         self.file(f"{path}/pyvenv.cfg", f"home = {base.parent}\n", 0o644)
-        self.system.on(str(made), payload_answer(identity(made, version, base_prefix=str(base.parent.parent))))
+        for python in (made, other):
+            self.system.on(str(python), payload_answer(identity(python, version, base_prefix=str(base.parent.parent))))
         return made
 
     def started(self) -> set[str]:
