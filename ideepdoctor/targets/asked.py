@@ -43,10 +43,10 @@ def look_up(
         UsageError: there is no such interpreter, or it is no Python; names what was looked at and lists what there is.
         CouldNotCheck: it does not answer in time.
     """
-    path = _as_path(environ, asked)
-    if path is None and (version := _VERSION.fullmatch(asked)):
-        return _by_version(discover(system, environ), asked, version, suitable)
     try:
+        path = _as_path(environ, asked)
+        if path is None and (version := _VERSION.fullmatch(asked)):
+            return _by_version(discover(system, environ), asked, version, suitable)
         if path is None:
             raise UsageError(f"no such interpreter: {asked!r} is no file or folder here, no version and not on PATH")
         return _at(system, environ, path, emulator)
@@ -79,16 +79,22 @@ def _as_path(environ: Mapping[str, str], asked: str) -> str | None:
         asked = environ.get("HOME", "~") + asked[1:]
     elif asked.startswith("~"):
         asked = os.path.expanduser(asked)  # noqa: PTH111 (Path.expanduser raises for an unknown user)
-    # Not resolved: the links of a virtual environment's python are what makes it one.
-    absolute = os.path.abspath(asked)  # noqa: PTH100
     if "/" in asked:
-        return absolute
+        return _absolute(asked)
     on_path = program_on_path(environ, asked)
     if _COMMAND.fullmatch(asked) and on_path is not None:
         return on_path
     if _VERSION.fullmatch(asked):
         return None
-    return absolute if os.path.lexists(absolute) else on_path
+    return _absolute(asked) if os.path.lexists(asked) else on_path
+
+
+def _absolute(path: str) -> str:
+    try:
+        # Not resolved: the links of a virtual environment's python are what makes it one.
+        return os.path.abspath(path)  # noqa: PTH100
+    except OSError:
+        raise UsageError(f"no such interpreter: {path}: the current folder has been deleted") from None
 
 
 def _at(system: System, environ: Mapping[str, str], path: str, emulator: Sequence[str]) -> Found:
@@ -150,7 +156,7 @@ def _by_version(found: Sequence[Found], asked: str, version: re.Match[str], suit
     matching = [each for each in found if _matches(each, version)]
     if not matching:
         kind = "PyPy" if version["name"] == "pypy" else "Python"
-        raise UsageError(f"no such interpreter: no {kind} {wanted} was found (asked for: {asked})", hint=listing(found))
+        raise UsageError(f"no such interpreter: no {kind} {wanted} was found (asked for: {asked})")
     return max(matching, key=lambda each: _claim(each, suitable))
 
 

@@ -143,14 +143,14 @@ def test_asked_by_path_folder_home_and_command(machine: Machine) -> None:
 
 
 def test_asked_by_version_takes_the_newest_match(machine: Machine) -> None:
-    machine.python("home/.pyenv/versions/3.7.9/bin/python", "3.7.9")
+    machine.python("bin/python3.7", "3.7.9")
     machine.python("home/.pyenv/versions/3.7.16/bin/python", "3.7.16")
     machine.python("home/.pyenv/versions/pypy/bin/python", "3.7.17", implementation="PyPy", abi="pp37")
     machine.python("home/.pyenv/versions/3.13.0rc1/bin/python", "3.13.0rc1")
     machine.python("home/.pyenv/versions/3.13.0t/bin/python", "3.13.0", abi="cp313t")
     for asked in ("3.7", "python3.7", "3.7.16", "cpython-3.7"):
         assert chosen(machine, asked)[0] == "home/.pyenv/versions/3.7.16/bin/python"
-    assert chosen(machine, "3.7.9")[0] == "home/.pyenv/versions/3.7.9/bin/python"
+    assert chosen(machine, "3.7.9")[0] == "bin/python3.7"
     assert chosen(machine, "pypy3.7")[0] == "home/.pyenv/versions/pypy/bin/python"
     assert chosen(machine, "3")[0] == chosen(machine, "3.13.0rc1")[0] == "home/.pyenv/versions/3.13.0rc1/bin/python"
     assert chosen(machine, "3.13t")[0] == "home/.pyenv/versions/3.13.0t/bin/python"
@@ -215,6 +215,14 @@ def test_asked_for_what_is_no_python(machine: Machine, asked: str, message: str)
     ]
 
 
+def test_asked_in_a_deleted_folder(machine: Machine) -> None:
+    machine.python("bin/python3.7")
+    (machine.root / "work").rmdir()
+    assert chosen(machine, "3.7")[0] == chosen(machine)[0] == "bin/python3.7"
+    with pytest.raises(UsageError, match="the current folder has been deleted"):
+        resolve(machine.system, machine.environ, "./env")
+
+
 def test_one_that_hangs_could_not_be_checked(machine: Machine) -> None:
     machine.system.on(str(machine.file("slow")), completed(timed_out=True, returncode=-9))
     with pytest.raises(CouldNotCheck, match="did not answer within"):
@@ -269,6 +277,21 @@ def test_of_an_environment_the_base_is_taken(machine: Machine) -> None:
     assert base(machine) == base(machine, "../env") == base(machine, "3.7") == "opt/bin/python3.7"
     machine.environ["PATH"] = f"{machine.root / 'opt/bin'}:{machine.environ['PATH']}"
     assert base(machine) == "opt/bin/python3.7"
+
+
+def test_an_environment_whose_base_is_lost_is_taken_last(machine: Machine) -> None:
+    lost = machine.python("env/bin/python", "3.7.17", base_prefix="/nowhere")
+    machine.file("env/pyvenv.cfg", "", 0o644)
+    machine.environ["VIRTUAL_ENV"] = str(machine.root / "env")
+    assert base(machine) == base(machine, str(lost)) == "env/bin/python"
+    machine.python("bin/python3.7", "3.7.9")
+    assert base(machine) == "bin/python3.7"
+
+
+def test_pypy_is_refused_for_what_it_is(machine: Machine) -> None:
+    python = machine.python("bin/pypy3", "3.7.13", implementation="PyPy", abi="pp37")
+    with pytest.raises(NotPossibleHere, match="it is PyPy, and the wheels are for CPython"):
+        base(machine, str(python))
 
 
 def test_wanted_abis_decide(machine: Machine) -> None:

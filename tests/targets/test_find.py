@@ -46,6 +46,7 @@ def test_an_environment_reached_by_a_linked_folder_is_found_once(machine: Machin
     base = machine.python("bin/python3.7")
     machine.virtual("env", base)
     machine.link("same", "env")
+    machine.system.on(str(machine.root / "same/bin/python"), payload_answer(identity(machine.root / "env/bin/python")))
     machine.environ["PATH"] = ":".join(str(machine.root / name) for name in ("env/bin", "same/bin"))
     assert paths(machine) == ["env/bin/python"]
 
@@ -80,6 +81,16 @@ def test_shims_are_never_started_but_looked_through(machine: Machine) -> None:
         "p/versions/3.7.16/envs/work/bin/python",
         "p/versions/3.6.15/bin/python",
     ]
+    assert str(shim) not in machine.started()
+
+
+def test_a_program_in_a_shims_folder_is_a_shim_too(machine: Machine) -> None:
+    tool = machine.file("tools/mise")
+    shim = machine.link("m/shims/python3", tool)
+    machine.system.on(str(shim), payload_answer(identity(shim)))
+    machine.python("m/installs/python/3.7.16/bin/python")
+    machine.environ |= {"PATH": str(machine.root / "m/shims"), "HOME": ""}
+    assert paths(machine) == ["m/installs/python/3.7.16/bin/python"]
     assert str(shim) not in machine.started()
 
 
