@@ -7,7 +7,7 @@ and proves what it writes; nothing in them is typed by hand.
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import files
@@ -211,30 +211,31 @@ def _asked(name: str | None, chainer: str | None, ideep4py: str | None) -> tuple
 
 def _not_here(abi: str, cpu: Cpu, asked: tuple[Stack, ...], chainer: str | None) -> NotPossibleHere:
     """The error that says why none of the stacks asked for can be here, and what can."""
-    reasons = []
-    for stack in asked:
-        why = obstacle(stack, cpu)
-        if stack.lock_for(abi) is None:
-            pythons = ", ".join(lock.python for lock in stack.locks)
-            why = f"{stack.name} is locked for Python {pythons}, not for the ABI {abi} of this interpreter"
-        if why is not None and why not in reasons:
-            reasons.append(why)
+    runs = [stack for stack in asked if obstacle(stack, cpu) is None]
+    pythons = sorted({lock.python for stack in runs for lock in stack.locks}, key=Version, reverse=True)
+    reasons = [
+        obstacle(stack, cpu) for stack in asked if stack not in runs and (stack.lock_for(abi) or len(asked) == 1)
+    ]
+    if runs:
+        names = asked[0].name if len(asked) == 1 else "what can run on this processor"
+        reasons.append(f"{names} is locked for Python {_or(pythons)}, not for the ABI {abi} of this interpreter")
     # Nothing as new as what was asked for may run here; then the best of what does is still an answer.
-    other = nearest(abi, cpu, chainer or min((s.chainer for s in asked), key=Version)) or nearest(abi, cpu, None)
+    other = nearest(abi, cpu, chainer or min((stack.chainer for stack in asked), key=Version)) or nearest(
+        abi, cpu, None
+    )
+    hints = [f"use Python {_or(pythons)} (--python)"] if pythons else []
     if other is not None:
-        hint = f"the nearest one that is right here: --stack {other[0].name}"
-    else:
-        elsewhere = sorted(
-            {lock.python for stack in asked if obstacle(stack, cpu) is None for lock in stack.locks},
-            key=Version,
-            reverse=True,
-        )
-        hint = (
-            f"use Python {' or '.join(elsewhere)} (--python)"
-            if elsewhere
-            else "no known stack runs on this processor with this interpreter"
-        )
-    return NotPossibleHere("; ".join(reasons), hint=hint, context={"abi": abi, "cpu vendor": cpu.vendor or "unknown"})
+        hints.append(f"the nearest one that is right with this interpreter: --stack {other[0].name}")
+    return NotPossibleHere(
+        "; ".join(dict.fromkeys(reason for reason in reasons if reason)) or f"no stack is locked for the ABI {abi}",
+        hint="\n".join(hints) or "no known stack runs on this processor",
+        context={"abi": abi, "cpu vendor": cpu.vendor or "unknown"},
+    )
+
+
+def _or(words: Sequence[str]) -> str:
+    """``3.7, 3.6 or 2.7``."""
+    return " or ".join(part for part in (", ".join(words[:-1]), words[-1]) if part)
 
 
 def _usable(abi: str, cpu: Cpu) -> list[tuple[Stack, Lock]]:

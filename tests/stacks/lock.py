@@ -34,8 +34,9 @@ PLATFORMS = ("manylinux1_x86_64", "manylinux_2_5_x86_64", "manylinux2010_x86_64"
 
 def run(*argv: str | Path, env: dict[str, str] | None = None) -> str:
     """Run a command and return its standard output; its failure ends the script."""
-    # A machine's own constraints and find-links must not decide what a lock holds.
-    clean = {name: value for name, value in os.environ.items() if name not in ("PIP_FIND_LINKS", "PIP_CONSTRAINT")}
+    # A machine's own constraints, kernels and thread counts must not decide what a lock holds and what is proved.
+    foreign = ("PIP_FIND_LINKS", "PIP_CONSTRAINT", "PIP_EXTRA_INDEX_URL", "PYTHON", "OPENBLAS_", "MKL", "OMP_", "KMP_")
+    clean = {name: value for name, value in os.environ.items() if not name.startswith(foreign)}
     done = subprocess.run(
         [str(word) for word in argv],
         env={**clean, "PIP_CONFIG_FILE": os.devnull, **(env or {})},
