@@ -25,11 +25,13 @@ class Example:
         overlay: nested mapping laid over the host's Facts JSON: mappings are merged, everything else replaces; for
             ``packages`` the overlay may be a mapping of name to version (None removes), see ``overlay.apply``.
         host: name of the recorded machine, a file of tests/hosts without ``.json``.
+        also: codes of other rules whose findings are true at the same time.
     """
 
     name: str
     overlay: Mapping[str, Any] = field(default_factory=dict)
     host: str = "py37-healthy"
+    also: tuple[str, ...] = ()
 
 
 class Rule(ABC):

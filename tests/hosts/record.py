@@ -4,7 +4,7 @@
 
 collects the full facts of PYTHON in the environment of a user who has set nothing, rewrites them and writes
 tests/hosts/NAME.json. ``--healthy``: as in an environment made by the doctor, with its start-up file's
-CHAINER_USE_IDEEP=auto.
+variables.
 
 What is rewritten, and nothing else: folders of the environment, its base installation and the home become those of a
 person called "user" who has pyenv; the kernel's release, the date, the durations and the sign of a container become
@@ -26,6 +26,7 @@ from ideepdoctor.facts.serialize import facts_from_json, facts_to_json
 from ideepdoctor.model.facts import Facts, Interpreter, Outcome, Variables
 from ideepdoctor.system import RealSystem
 from ideepdoctor.targets.target import Target
+from ideepdoctor.treatment.variables import recommended
 
 HOME = "/home/user"
 ENVIRONMENT = f"{HOME}/ideep"
@@ -51,8 +52,10 @@ def plain(facts: Facts, healthy: bool) -> Facts:
     """Return the facts as a plain desktop would give them."""
     variables = Variables({}, {}, ())
     if healthy:
-        mark = "CHAINER_USE_IDEEP"
-        variables = Variables({}, {mark: "auto", "IDEEPDOCTOR_SET": mark}, (mark,))
+        chosen = recommended(facts)
+        names = tuple(variable.name for variable in chosen)
+        effective = {variable.name: variable.value for variable in chosen}
+        variables = Variables({}, {**effective, "IDEEPDOCTOR_SET": ",".join(names)}, names)
     python = facts.python
     libc = f"{facts.platform.libc} {facts.platform.libc_version}"
     path = f"{python.base_prefix}/bin/python{python.minor}"

@@ -1,0 +1,86 @@
+"""The registry: every rule, each after those that it requires."""
+
+from __future__ import annotations
+
+from ideepdoctor.rules.base import Rule
+from ideepdoctor.rules.idp101 import IDP101
+from ideepdoctor.rules.idp102 import IDP102
+from ideepdoctor.rules.idp103 import IDP103
+from ideepdoctor.rules.idp110 import IDP110
+from ideepdoctor.rules.idp111 import IDP111
+from ideepdoctor.rules.idp112 import IDP112
+from ideepdoctor.rules.idp113 import IDP113
+from ideepdoctor.rules.idp201 import IDP201
+from ideepdoctor.rules.idp202 import IDP202
+from ideepdoctor.rules.idp203 import IDP203
+from ideepdoctor.rules.idp204 import IDP204
+from ideepdoctor.rules.idp301 import IDP301
+from ideepdoctor.rules.idp302 import IDP302
+from ideepdoctor.rules.idp303 import IDP303
+from ideepdoctor.rules.idp304 import IDP304
+from ideepdoctor.rules.idp305 import IDP305
+from ideepdoctor.rules.idp306 import IDP306
+from ideepdoctor.rules.idp307 import IDP307
+from ideepdoctor.rules.idp308 import IDP308
+from ideepdoctor.rules.idp309 import IDP309
+from ideepdoctor.rules.idp310 import IDP310
+from ideepdoctor.rules.idp311 import IDP311
+from ideepdoctor.rules.idp312 import IDP312
+from ideepdoctor.rules.idp313 import IDP313
+from ideepdoctor.rules.idp501 import IDP501
+from ideepdoctor.rules.idp502 import IDP502
+from ideepdoctor.rules.idp503 import IDP503
+from ideepdoctor.rules.idp504 import IDP504
+from ideepdoctor.rules.idp505 import IDP505
+from ideepdoctor.rules.idp601 import IDP601
+from ideepdoctor.rules.idp602 import IDP602
+from ideepdoctor.rules.idp603 import IDP603
+from ideepdoctor.rules.idp604 import IDP604
+from ideepdoctor.rules.idp605 import IDP605
+from ideepdoctor.rules.idp606 import IDP606
+from ideepdoctor.rules.idp607 import IDP607
+from ideepdoctor.rules.idp608 import IDP608
+from ideepdoctor.rules.idp701 import IDP701
+from ideepdoctor.rules.idp702 import IDP702
+
+RULES: tuple[type[Rule], ...] = (
+    IDP101,
+    IDP102,
+    IDP103,
+    IDP110,
+    IDP111,
+    IDP112,
+    IDP113,
+    IDP201,
+    IDP202,
+    IDP203,
+    IDP204,
+    IDP301,
+    IDP302,
+    IDP308,
+    IDP303,
+    IDP304,
+    IDP305,
+    IDP306,
+    IDP307,
+    IDP309,
+    IDP310,
+    IDP311,
+    IDP312,
+    IDP313,
+    IDP501,
+    IDP502,
+    IDP503,
+    IDP504,
+    IDP505,
+    IDP601,
+    IDP602,
+    IDP603,
+    IDP604,
+    IDP605,
+    IDP606,
+    IDP607,
+    IDP608,
+    IDP701,
+    IDP702,
+)

@@ -1,0 +1,53 @@
+"""A rule as a document. Pure."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from difflib import get_close_matches
+
+from ideepdoctor.errors import UsageError
+from ideepdoctor.rules import RULES
+from ideepdoctor.rules.base import Example, Rule
+
+HEADINGS = ("What it checks", "Why it matters", "How to fix", "References")
+
+
+def find(code: str) -> type[Rule]:
+    """Find a rule by its code, in any case, with or without IDP. Raises UsageError; the hint names near codes."""
+    codes = {rule.code(): rule for rule in RULES}
+    asked = code.strip().upper()
+    asked = asked if asked.startswith("IDP") else f"IDP{asked}"
+    if asked in codes:
+        return codes[asked]
+    near = get_close_matches(asked, codes, n=3, cutoff=0.5)
+    hint = f"did you mean {', '.join(near)}? " if near else ""
+    raise UsageError(f"no rule has the code {code}", hint=f"{hint}All codes: ideepdoctor explain")
+
+
+def document(rule: type[Rule]) -> str:
+    """The rule in Markdown: title, the sections of its docstring, and its examples."""
+    lines = inspect.cleandoc(rule.__doc__ or "").splitlines()
+    body = [f"## {line}" if line in HEADINGS else line.removeprefix("    ") for line in lines[1:]]
+    requires = f"; looked at only where {', '.join(rule.requires)} hold" if rule.requires else ""
+    parts = [
+        f"# {rule.code()}: {rule.title}",
+        "",
+        f"Severity: {rule.severity}. Treatment: {rule.fix}{requires}.",
+        "",
+        lines[0],
+        *body,
+        "",
+        "## Examples",
+        "",
+        *(f"* found: {_example(example)}" for example in rule.bad),
+        *(f"* fine: {_example(example)}" for example in rule.ok),
+    ]
+    return "\n".join(parts) + "\n"
+
+
+def _example(example: Example) -> str:
+    if not example.overlay:
+        return f"{example.name} ({example.host})"
+    text = json.dumps(example.overlay, sort_keys=True)
+    return f"{example.name}: `{text if len(text) <= 160 else text[:157] + '...'}`"

@@ -1,0 +1,73 @@
+"""IDP110: the processor lacks instructions that ideep4py uses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ideepdoctor.model.facts import Facts
+from ideepdoctor.model.findings import Evidence, Finding, Severity
+from ideepdoctor.rules.base import Example, Rule, Unknown
+from ideepdoctor.rules.compat import lacking
+from ideepdoctor.rules.installed import release
+
+
+class IDP110(Rule):
+    """The release was compiled for a newer processor than this one.
+
+    What it checks
+        The processor's flags, and that the system saves the registers they use (XCR0), against what the ordinary code
+        of the installed (or planned) ideep4py needs: AVX for 2.0.0.post3, AVX-512 for 2.0.0b1.post1, SSE2 for 1.0.x.
+
+    Why it matters
+        The import works; the first array or operation ends the process with SIGILL (Illegal instruction). No variable
+        changes that: the instructions are in the compiled code, not in what MKL-DNN generates at run time.
+
+    How to fix
+        Install a release that this processor can run (ideep4py 1.0.4 with Chainer 4 needs SSE2 alone), use another
+        machine, or let the hypervisor pass the processor's features through.
+
+    References
+        Measured on emulated Conroe, Nehalem, Westmere, SandyBridge, Haswell and Skylake-Client. chainer PR 4933.
+    """
+
+    title = "The CPU lacks instructions that this ideep4py needs"
+    severity = Severity.ERROR
+    requires = ("IDP101",)
+    ok = (
+        Example("AVX-512 machine"),
+        Example("SandyBridge has AVX", {"cpu": {"cpuinfo_flags": ["sse2", "avx"], "emulated": False, "xcr0": 7}}),
+        Example(
+            "1.0.4 needs SSE2 alone",
+            {"packages": {"ideep4py": "1.0.4", "chainer": "4.5.0"}, "cpu": {"cpuinfo_flags": ["sse2"], "xcr0": None}},
+            "py36-healthy",
+        ),
+    )
+    bad = (
+        Example("Nehalem", {"cpu": {"cpuinfo_flags": ["sse2", "sse4_2"], "emulated": False, "xcr0": None}}),
+        Example("AVX that the system does not save", {"cpu": {"xcr0": 3}}),
+        Example(
+            "the beta for AVX-512 on AVX2",
+            {
+                "packages": {"ideep4py": "2.0.0b1.post1", "chainer": "5.0.0rc1"},
+                "cpu": {"cpuinfo_flags": ["sse2", "avx", "avx2"], "emulated": False},
+            },
+            "py36-healthy",
+        ),
+    )
+
+    def check(self, facts: Facts) -> Iterator[Finding]:
+        """Compare flags with the release's needs."""
+        known = release(facts)
+        if known is None or known.broken or not known.cpu_flags:
+            return
+        missing = lacking(facts.cpu, known.cpu_flags)
+        if missing is None:
+            raise Unknown("the processor's flags could not be read")
+        if missing:
+            yield self.finding(
+                found=f"a CPU without {', '.join(missing)} ({facts.cpu.model_name or facts.cpu.vendor or 'unknown'})",
+                needed=f"{', '.join(known.cpu_flags)} for ideep4py {known.version}",
+                consequence="the first array or operation ends the process with SIGILL, although the import works",
+                next_step="see what this CPU can run: ideepdoctor cpu",
+                evidence=(Evidence("flags of the processor", "/proc/cpuinfo", "ideepdoctor cpu --why-not avx"),),
+            )

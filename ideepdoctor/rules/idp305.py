@@ -1,0 +1,68 @@
+"""IDP305: a NumPy that ideep4py was not made for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ideepdoctor.model.facts import Facts
+from ideepdoctor.model.findings import Finding, FixSafety, Severity
+from ideepdoctor.model.plan import Step
+from ideepdoctor.rules.base import Example, Rule
+from ideepdoctor.rules.compat import numpy_window, outside
+from ideepdoctor.rules.installed import fix_command, metadata_evidence, package, stack_steps
+
+
+class IDP305(Rule):
+    """NumPy lies outside the window that ideep4py works with on this Python.
+
+    What it checks
+        The version of NumPy against what was measured: 1.16.6 to 1.21.6 on Python 3.7, 1.13.0 to 1.19.5 on 3.6,
+        1.13.0 to 1.16.6 on 2.7.
+
+    Why it matters
+        The wheel declares no dependency, so pip does not protect it. With an older NumPy the import of ideep4py fails
+        (``numpy.core.multiarray failed to import``, ``module compiled against API version``), and Chainer silently
+        goes on without it.
+
+    How to fix
+        ``ideepdoctor fix`` installs the NumPy of the known-good stack, by hash.
+
+    References
+        intel/ideep #25.
+    """
+
+    title = "NumPy does not fit this ideep4py"
+    severity = Severity.ERROR
+    requires = ("IDP201", "IDP204", "IDP301", "IDP302")
+    fix = FixSafety.SAFE
+    ok = (
+        Example("1.21.6 on 3.7"),
+        Example("the lowest", {"packages": {"numpy": "1.16.6"}}),
+        Example("1.13.3 on 3.6", {"packages": {"numpy": "1.13.3"}}, "py36-healthy"),
+    )
+    bad = (
+        Example("1.15.4 on 3.7", {"packages": {"numpy": "1.15.4"}}),
+        Example("1.12.1 on 3.6", {"packages": {"numpy": "1.12.1"}}, "py36-healthy"),
+        Example("none", {"packages": {"numpy": None}}),
+    )
+
+    def check(self, facts: Facts) -> Iterator[Finding]:
+        """Compare the version with the window."""
+        window = numpy_window(facts.python.minor)
+        numpy = package(facts, "numpy")
+        if window is None or facts.planned_ideep4py is not None:
+            return
+        if numpy is None or outside(numpy.version, window):
+            safety = FixSafety.SAFE if facts.python.externally_managed is None else FixSafety.MANUAL
+            yield self.finding(
+                found="no NumPy" if numpy is None else f"NumPy {numpy.version}",
+                needed=f"NumPy {window[0]} to {window[1]} (Python {facts.python.minor})",
+                consequence="import ideep4py fails, and Chainer silently computes with NumPy alone",
+                next_step=fix_command(facts),
+                evidence=metadata_evidence(facts, "numpy"),
+                fix=safety,
+            )
+
+    def treat(self, finding: Finding, facts: Facts) -> tuple[Step, ...]:
+        """Install the NumPy of the nearest stack."""
+        return stack_steps(facts, ["numpy"])

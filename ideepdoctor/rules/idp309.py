@@ -1,0 +1,73 @@
+"""IDP309: files of ideep4py that are not what was installed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ideepdoctor.model.facts import Facts
+from ideepdoctor.model.findings import Evidence, Finding, FixSafety, Severity
+from ideepdoctor.model.plan import Step
+from ideepdoctor.rules.base import Example, Rule
+from ideepdoctor.rules.installed import fix_command, ideep4py_fix, package, stack_steps
+
+_WORDS = {"missing": "missing", "size": "of another size", "sha256": "of other content"}
+_LIB = "/home/user/ideep/lib/python3.7/site-packages/ideep4py/lib"
+_EMPTY = {"path": f"{_LIB}/libiomp5.so", "problem": "size", "expected": "1440317", "found": "0"}
+_MISSING = {"path": f"{_LIB}/libmkldnn.so.0", "problem": "missing", "expected": "there", "found": "nothing"}
+
+
+class IDP309(Rule):
+    """Files of ideep4py are missing or differ from the list that came with them.
+
+    What it checks
+        Every file of the distribution against RECORD: there, of that size, with that sha256 (``--quick``: size alone).
+
+    Why it matters
+        An interrupted installation, a full disk, a library that somebody replaced or deleted: the import fails
+        (``file too short``, ``cannot open shared object file``), or the process dies with SIGBUS, or another library
+        computes.
+
+    How to fix
+        Install the same release again: ``ideepdoctor fix`` does so by hash.
+
+    References
+        intel/caffe #111, PaddlePaddle #5508.
+    """
+
+    title = "Files of ideep4py were altered"
+    severity = Severity.ERROR
+    requires = ("IDP301",)
+    fix = FixSafety.SAFE
+    ok = (
+        Example("as installed"),
+        Example("not compared", {"packages": {"ideep4py": {"integrity": None, "altered": []}}}),
+    )
+    bad = (
+        Example("an emptied library", {"packages": {"ideep4py": {"altered": [_EMPTY]}}}),
+        Example("a missing library", {"packages": {"ideep4py": {"altered": [_MISSING, _EMPTY]}}}),
+    )
+
+    def check(self, facts: Facts) -> Iterator[Finding]:
+        """Report the altered files together."""
+        found = package(facts, "ideep4py")
+        if found is None or not found.altered or facts.planned_ideep4py is not None:
+            return
+        first = found.altered[0]
+        more = f" and {len(found.altered) - 1} more" if len(found.altered) > 1 else ""
+        yield self.finding(
+            found=f"{first.path}: {_WORDS.get(first.problem, first.problem)}{more}",
+            needed=f"the files of ideep4py {found.version} as its RECORD lists them",
+            consequence="the import fails, the process dies, or another library computes",
+            next_step=fix_command(facts),
+            evidence=tuple(
+                Evidence(
+                    f"{item.problem}: expected {item.expected}, found {item.found}", item.path, f"ls -l {item.path}"
+                )
+                for item in found.altered[:5]
+            ),
+            fix=ideep4py_fix(facts),
+        )
+
+    def treat(self, finding: Finding, facts: Facts) -> tuple[Step, ...]:
+        """Install the files again."""
+        return stack_steps(facts, ["ideep4py"])

@@ -1,0 +1,52 @@
+"""IDP310: the import of ideep4py fails."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ideepdoctor.model.facts import Facts
+from ideepdoctor.model.findings import Evidence, Finding, Severity
+from ideepdoctor.rules.base import Example, Rule
+from ideepdoctor.rules.deaths import classify, failed, how_it_ended, killed, last_line
+from ideepdoctor.rules.installed import outcome, package, python_command
+
+
+class IDP310(Rule):
+    """``import ideep4py`` fails or ends the process, for a reason that no other rule explains.
+
+    What it checks
+        How a child ended that imported it: exception text, signal, time.
+
+    Why it matters
+        Chainer hides an ImportError and goes on with NumPy; a signal takes your program with it.
+
+    How to fix
+        By the cause that the finding names.
+
+    References
+        intel/ideep #25; oneDNN #294; chainer PR 4385; CTranslate2 #1849 (executable stack).
+    """
+
+    title = "ideep4py cannot be imported"
+    severity = Severity.ERROR
+    requires = ("IDP103", "IDP110", "IDP111", "IDP201", "IDP204", "IDP301", "IDP302", "IDP305", "IDP309")
+    ok = (Example("imported"), Example("not tried", {"imports": None, "first_op": None, "mode": "quick"}))
+    bad = (
+        Example("a missing library", {"imports": {"ideep4py": failed("ImportError", "libmkldnn.so.0: cannot open")}}),
+        Example("killed", {"imports": {"ideep4py": killed("SIGSEGV")}}),
+        Example("hangs", {"imports": {"ideep4py": {"ok": False, "timed_out": True}}}),
+    )
+
+    def check(self, facts: Facts) -> Iterator[Finding]:
+        """Classify a failed import."""
+        result = outcome(facts, "ideep4py")
+        if result is None or result.ok or package(facts, "ideep4py") is None:
+            return
+        cause = classify(result)
+        yield self.finding(
+            found=how_it_ended(result),
+            needed="an import that succeeds",
+            consequence=cause.consequence,
+            next_step=cause.next_step,
+            evidence=(Evidence(last_line(result), None, python_command(facts, "-c 'import ideep4py'")),),
+        )

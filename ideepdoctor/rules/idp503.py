@@ -1,0 +1,48 @@
+"""IDP503: a data type that turns iDeep off."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ideepdoctor.model.facts import Facts
+from ideepdoctor.model.findings import Evidence, Finding, Severity
+from ideepdoctor.rules.base import Example, Rule
+from ideepdoctor.rules.installed import variable
+
+
+class IDP503(Rule):
+    """CHAINER_DTYPE is a type that iDeep does not compute with.
+
+    What it checks
+        The variable as a program of this environment sees it.
+
+    Why it matters
+        iDeep computes with float32 alone. With float64, float16 or mixed16 every function silently uses NumPy.
+
+    How to fix
+        ``unset CHAINER_DTYPE``, or set it to float32.
+
+    References
+        Chainer #4572; measured.
+    """
+
+    title = "CHAINER_DTYPE turns iDeep off"
+    severity = Severity.WARNING
+    requires = ("IDP201", "IDP301", "IDP302", "IDP303", "IDP304", "IDP308")
+    ok = (Example("not set"), Example("float32", {"variables": {"effective": {"CHAINER_DTYPE": "float32"}}}))
+    bad = (
+        Example("float64", {"variables": {"effective": {"CHAINER_DTYPE": "float64"}}}),
+        Example("mixed16", {"variables": {"effective": {"CHAINER_DTYPE": "mixed16"}}}),
+    )
+
+    def check(self, facts: Facts) -> Iterator[Finding]:
+        """Compare with float32."""
+        value = variable(facts, "CHAINER_DTYPE")
+        if value and value != "float32":
+            yield self.finding(
+                found=f"CHAINER_DTYPE={value}",
+                needed="float32, the only type that iDeep computes with",
+                consequence="every function silently uses NumPy",
+                next_step="unset CHAINER_DTYPE",
+                evidence=(Evidence("the variable", None, "echo $CHAINER_DTYPE"),),
+            )

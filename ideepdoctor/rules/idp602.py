@@ -1,0 +1,61 @@
+"""IDP602: BatchNormalization computes wrong gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ideepdoctor.model.facts import Facts
+from ideepdoctor.model.findings import Finding, Severity
+from ideepdoctor.rules.base import Example, Rule
+from ideepdoctor.rules.proof import check, describe, evidence, failing, smoke
+
+
+class IDP602(Rule):
+    """The backward pass of BatchNormalization is wrong for some shapes and thread counts.
+
+    What it checks
+        Gradients of gamma, beta and x against NumPy in float64, in shapes that are known to show it.
+
+    Why it matters
+        A training runs and learns worse, or not at all. Which shapes are wrong depends on the number of threads and on
+        the size of the cache; none was wrong with one thread. Of 202 shapes: 5 at 2 threads, 30 at 3, 11 at 4, 14 at 8.
+        The forward pass is right.
+
+    How to fix
+        One thread (``OMP_NUM_THREADS=1``): right in all shapes that were tried. Or NumPy for that function alone:
+        ``with chainer.using_config('use_ideep', 'never'):`` around the call of the link; its backward pass then uses
+        NumPy too, wherever ``backward()`` is called.
+
+    References
+        Measured with ideep4py 2.0.0.post3 on Python 2.7, 3.6 and 3.7, on AMD and on emulated Intel.
+    """
+
+    title = "BatchNormalization computes wrong gradients here"
+    severity = Severity.WARNING
+    requires = ("IDP303", "IDP304", "IDP601")
+    ok = (
+        Example("right", smoke(check("batch_normalization backward", "right", "H1", 1e-6))),
+        Example("no smoke test was run"),
+    )
+    bad = (
+        Example("46 %", smoke(check("batch_normalization backward", "wrong", "H1", 0.46))),
+        Example(
+            "two shapes",
+            smoke(
+                check("batch_normalization backward", "wrong", "H1", 1.7),
+                check("batch_normalization backward 2", "wrong", "H1", 0.46),
+            ),
+        ),
+    )
+
+    def check(self, facts: Facts) -> Iterator[Finding]:
+        """Report the failing cases together."""
+        checks = failing(facts, "H1")
+        if checks:
+            yield self.finding(
+                found=describe(checks),
+                needed="gradients that agree with NumPy",
+                consequence="training with BatchNormalization learns from wrong gradients, silently",
+                next_step="train with OMP_NUM_THREADS=1, or keep this function on NumPy: ideepdoctor explain IDP602",
+                evidence=evidence(checks),
+            )

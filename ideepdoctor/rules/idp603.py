@@ -1,0 +1,52 @@
+"""IDP603: products of convolution outputs are wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ideepdoctor.model.facts import Facts
+from ideepdoctor.model.findings import Finding, Severity
+from ideepdoctor.rules.base import Example, Rule
+from ideepdoctor.rules.proof import check, describe, evidence, failing, smoke
+
+
+class IDP603(Rule):
+    """``h * h2``, ``h * h`` and ``h / h2`` are wrong where h is the output of a convolution.
+
+    What it checks
+        Elementwise products and quotients of arrays in MKL-DNN's blocked layout, against NumPy.
+
+    Why it matters
+        The kernel reads the blocked memory as if it were plain: results are off by 100 % and no message is printed.
+        Attention, gates and squeeze-and-excitation multiply like that. Sums, differences, scalars, ``h ** 2`` and
+        F.maximum are right.
+
+    How to fix
+        ``F.square(h)`` for ``h * h``; ``(h + 0) * (h2 + 0)`` for a product, likewise for a quotient: the sum is a plain
+        array, and forward and backward pass are right. ``use_ideep='never'`` around the product does not help, because
+        the arrays themselves multiply.
+
+    References
+        Measured with ideep4py 2.0.0.post3 and Chainer 5.0.0 to 7.8.1; right with 1.0.4.
+    """
+
+    title = "Products of convolution outputs are wrong here"
+    severity = Severity.WARNING
+    requires = ("IDP303", "IDP304", "IDP601")
+    ok = (Example("right", smoke(check("mul h*h2", "right", "H2", 1e-6))), Example("no smoke test was run"))
+    bad = (
+        Example("100 %", smoke(check("mul h*h2", "wrong", "H2", 1.0))),
+        Example("quotient too", smoke(check("mul h*h2", "wrong", "H2", 1.2), check("mul h*h2 2", "wrong", "H2", 1.0))),
+    )
+
+    def check(self, facts: Facts) -> Iterator[Finding]:
+        """Report the failing cases together."""
+        checks = failing(facts, "H2")
+        if checks:
+            yield self.finding(
+                found=describe(checks),
+                needed="products that agree with NumPy",
+                consequence="h * h2 and h / h2 of convolution outputs give other numbers, silently",
+                next_step="write F.square(h) for h * h, and (h + 0) * (h2 + 0) for h * h2: ideepdoctor explain IDP603",
+                evidence=evidence(checks),
+            )

@@ -1,0 +1,59 @@
+"""IDP604: weights loaded after to_intel64 are wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ideepdoctor.model.facts import Facts
+from ideepdoctor.model.findings import Finding, Severity
+from ideepdoctor.rules.base import Example, Rule
+from ideepdoctor.rules.proof import check, describe, evidence, failing, smoke
+
+
+class IDP604(Rule):
+    """Weights that are loaded into a model after ``to_intel64()`` arrive in the wrong order.
+
+    What it checks
+        ``to_intel64()``, then load_npz, against the saved weights.
+
+    Why it matters
+        ``load_npz``, ``load_hdf5`` and the resume of a Trainer copy plain memory into the blocked weights of
+        convolutions. The model computes something else, and no message is printed.
+
+    How to fix
+        Load first, then ``to_intel64()``. To resume a Trainer: make the model and the Trainer, load the snapshot, and
+        call ``to_intel64()`` after that.
+
+    References
+        Measured with ideep4py 2.0.0.post3 and every Chainer, and with 1.0.4 and Chainer 4.0.0.
+    """
+
+    title = "Weights loaded after to_intel64() are wrong here"
+    severity = Severity.WARNING
+    requires = ("IDP303", "IDP304", "IDP601")
+    ok = (
+        Example("right", smoke(check("load_npz after to_intel64", "right", "H3", 1e-6))),
+        Example("no smoke test was run"),
+    )
+    bad = (
+        Example("100 %", smoke(check("load_npz after to_intel64", "wrong", "H3", 1.0))),
+        Example(
+            "two layers",
+            smoke(
+                check("load_npz after to_intel64", "wrong", "H3", 1.4),
+                check("load_npz after to_intel64 2", "wrong", "H3", 1.0),
+            ),
+        ),
+    )
+
+    def check(self, facts: Facts) -> Iterator[Finding]:
+        """Report the failing cases together."""
+        checks = failing(facts, "H3")
+        if checks:
+            yield self.finding(
+                found=describe(checks),
+                needed="the weights that were saved",
+                consequence="a model loaded after to_intel64() computes something else, silently",
+                next_step="load the weights first, then call to_intel64()",
+                evidence=evidence(checks),
+            )

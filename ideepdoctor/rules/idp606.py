@@ -1,0 +1,53 @@
+"""IDP606: another function computes wrong numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ideepdoctor.model.facts import Facts
+from ideepdoctor.model.findings import Finding, Severity
+from ideepdoctor.rules.base import Example, Rule
+from ideepdoctor.rules.proof import KNOWN, check, describe, evidence, smoke
+
+
+class IDP606(Rule):
+    """A function computes wrong numbers here, and no known hazard explains it.
+
+    What it checks
+        Every check of the smoke test that is about no known hazard.
+
+    Why it matters
+        Nothing computed with this function can be trusted on this machine.
+
+    How to fix
+        Use NumPy for that function (``with chainer.using_config('use_ideep', 'never'):``), and report it with the
+        facts of this machine: ``ideepdoctor diagnose --save-facts FILE``.
+
+    References
+        oneDNN #488: wrong convolutions of this MKL-DNN on some machines.
+    """
+
+    title = "A function computes wrong numbers here"
+    severity = Severity.ERROR
+    requires = ("IDP303", "IDP304", "IDP313", "IDP601")
+    ok = (
+        Example("right", smoke(check("relu", "right", None, 1e-7))),
+        Example("a known hazard has its own rule", smoke(check("mul", "wrong", "H2", 1.0))),
+        Example("not run", smoke(check("lstm", "not-run"))),
+    )
+    bad = (
+        Example("relu", smoke(check("relu", "wrong", None, 0.5))),
+        Example("garbage", smoke(check("bn", "wrong", "H6", 1e30))),
+    )
+
+    def check(self, facts: Facts) -> Iterator[Finding]:
+        """Report each such check."""
+        for seen in () if facts.smoke is None else facts.smoke.checks:
+            if seen.status in ("wrong",) and seen.hazard not in KNOWN:
+                yield self.finding(
+                    found=describe([seen]),
+                    needed="numbers that agree with NumPy in float64",
+                    consequence="results of this function are wrong on this machine",
+                    next_step="ideepdoctor diagnose --save-facts facts.json, and report it",
+                    evidence=evidence([seen]),
+                )

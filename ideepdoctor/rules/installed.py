@@ -1,0 +1,127 @@
+"""What rules ask of the facts about packages, and the treatments that several of them share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ideepdoctor.model.facts import Facts, Outcome, Package
+from ideepdoctor.model.findings import Evidence, FixSafety
+from ideepdoctor.model.plan import Step
+from ideepdoctor.rules.base import Unknown
+from ideepdoctor.rules.compat import RELEASES, Pair, Release, pair
+
+
+def package(facts: Facts, name: str) -> Package | None:
+    """The installed distribution of this normalised name, or None. Raises Unknown where packages could not be read."""
+    if facts.packages is None:
+        raise Unknown("the installed distributions could not be read")
+    return facts.package(name)
+
+
+def release(facts: Facts) -> Release | None:
+    """The ideep4py that is planned, else the one that is installed; None where neither is on the package index."""
+    if facts.planned_ideep4py is not None:
+        return RELEASES.get(facts.planned_ideep4py)
+    found = package(facts, "ideep4py")
+    return None if found is None else RELEASES.get(found.version)
+
+
+def outcome(facts: Facts, module: str) -> Outcome | None:
+    """How the import of a module ended; None where it was not tried (quick mode, or not installed)."""
+    return None if facts.imports is None else facts.imports.get(module)
+
+
+def python_command(facts: Facts, arguments: str) -> str:
+    """A command line that the reader can copy: the target's interpreter with these arguments."""
+    return " ".join([*facts.target.transport, *facts.target.emulator, facts.python.executable, arguments])
+
+
+def metadata_evidence(facts: Facts, name: str) -> tuple[Evidence, ...]:
+    """Where the version of a distribution was read, and how to see it."""
+    found = facts.package(name)
+    if found is None:
+        return ()
+    show = python_command(facts, f"-m pip show {name}")
+    return (Evidence(f"{name} {found.version} is installed", found.location, show),)
+
+
+def fix_command(facts: Facts, code: FixSafety = FixSafety.SAFE) -> str:
+    """The command that treats a finding of this target."""
+    unsafe = " --unsafe" if code is FixSafety.UNSAFE else ""
+    return f"ideepdoctor fix{unsafe} --python {facts.python.executable}"
+
+
+def new_environment_command(facts: Facts) -> str:
+    """The command that makes a new environment, with the interpreter where it is usable."""
+    usable = facts.python.abi in {abi for item in RELEASES.values() for abi in item.abis}
+    return f"ideepdoctor setup --python {facts.python.minor}" if usable else "ideepdoctor setup"
+
+
+def ideep4py_fix(facts: Facts) -> FixSafety:
+    """How safe it is to bring ideep4py to the release that is right for the installed Chainer."""
+    from ideepdoctor.stacks.catalog import nearest
+
+    chainer = facts.package("chainer")
+    found = nearest(facts.python.abi, facts.cpu, None if chainer is None else chainer.version)
+    if found is None or facts.python.externally_managed is not None:
+        return FixSafety.MANUAL
+    return FixSafety.SAFE if _keeps_chainer(chainer, found[0].ideep4py) else FixSafety.UNSAFE
+
+
+def ideep4py_steps(facts: Facts) -> tuple[Step, ...]:
+    """Install the right ideep4py by hash; NumPy too where it is outside the window; Chainer only where it must be."""
+    from ideepdoctor.rules.compat import numpy_window, outside
+    from ideepdoctor.stacks.catalog import nearest
+
+    chainer, numpy = facts.package("chainer"), facts.package("numpy")
+    found = nearest(facts.python.abi, facts.cpu, None if chainer is None else chainer.version)
+    if found is None:
+        return ()
+    names = ["ideep4py"] if _keeps_chainer(chainer, found[0].ideep4py) else ["ideep4py", "chainer"]
+    window = numpy_window(facts.python.minor)
+    if numpy is None or (window is not None and outside(numpy.version, window)):
+        names.append("numpy")
+    return stack_steps(facts, names)
+
+
+def stack_steps(facts: Facts, names: Iterable[str] | None) -> tuple[Step, ...]:
+    """Install distributions as the stack nearest to the installed Chainer pins them (None: all of them but pip)."""
+    from ideepdoctor.stacks.catalog import nearest
+    from ideepdoctor.treatment.plan import install_steps
+
+    chainer = facts.package("chainer")
+    found = nearest(facts.python.abi, facts.cpu, None if chainer is None else chainer.version)
+    if found is None:
+        return ()
+    held = [item.name for item in found[1].requirements]
+    return install_steps(facts, found[1], [name for name in (names or held) if name in held])
+
+
+def variable_steps(facts: Facts) -> tuple[Step, ...]:
+    """Write the start-up files that set the recommended variables in the target's environment."""
+    from ideepdoctor.treatment.startup import startup_files
+    from ideepdoctor.treatment.variables import recommended
+
+    folder = facts.python.purelib or facts.python.platlib
+    return () if folder is None else startup_files(recommended(facts), folder)
+
+
+def variable(facts: Facts, name: str) -> str | None:
+    """What a program of the target sees in a variable: the effective value where it is known, else the inherited."""
+    known = facts.variables.inherited if facts.variables.effective is None else facts.variables.effective
+    return known.get(name)
+
+
+def set_by_user(facts: Facts, name: str) -> bool:
+    """Whether the user has set a variable (a default of ours cannot change it)."""
+    return name in facts.variables.inherited and name not in facts.variables.set_by_doctor
+
+
+def variable_fix(facts: Facts, name: str) -> FixSafety:
+    """A default cures a variable that is not set, and only in an environment of its own."""
+    own = facts.python.kind in ("venv", "conda") and facts.python.externally_managed is None
+    return FixSafety.SAFE if own and not set_by_user(facts, name) else FixSafety.MANUAL
+
+
+def _keeps_chainer(chainer: Package | None, ideep4py: str) -> bool:
+    return chainer is not None and pair(chainer.version, ideep4py) is Pair.RIGHT
