@@ -69,7 +69,7 @@ def _rows(pairs: Iterable[tuple[str, str]], indent: int = 2) -> RenderableType:
     for name, value in pairs:
         if value:
             table.add_row(name, Text(value))
-    return Padding(table, (0, 0, 0, indent))
+    return Padding(table, (0, 0, 0, indent), expand=False)
 
 
 def versions(facts: Facts) -> str:
