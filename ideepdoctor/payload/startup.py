@@ -1,7 +1,7 @@
 """Start-up file of an environment, written by ideepdoctor; `ideepdoctor undo` takes it away.
 
 Sets the variables below where nobody has set them, for every program that this environment's Python runs, and lists
-them in IDEEPDOCTOR_SET. Valid on Python 2.7 and 3.5 to 3.14; uses nothing but the os module; never raises.
+them in IDEEPDOCTOR_SET. Valid on Python 2.7 and 3.5 to 3.14; uses nothing but the os module.
 """
 
 import os
@@ -76,7 +76,5 @@ def _apply(environ):
         del environ[MARK]
 
 
-try:
-    _apply(os.environ)
-except Exception:  # a program must start whatever is wrong here
-    pass
+# Whatever goes wrong here, the line in the .pth file keeps it from the program.
+_apply(os.environ)

@@ -15,9 +15,14 @@ import platform
 import shutil
 import subprocess
 import sys
+import tarfile
 import tempfile
+import zipfile
 from collections.abc import Sequence
 from pathlib import Path
+
+from packaging.requirements import Requirement as Asked
+from packaging.utils import canonicalize_name
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
@@ -101,6 +106,38 @@ def lock_requirements(pip: Path, folder: Path, stack: Wanted, python: str) -> tu
     return tuple(requirements), size
 
 
+def requires_dist(file: Path) -> list[str]:
+    """The requirements that a wheel or a source distribution declares (of the latter, those without a marker)."""
+    if file.suffix == ".whl":
+        with zipfile.ZipFile(file) as wheel:
+            (name,) = (name for name in wheel.namelist() if name.endswith(".dist-info/METADATA"))
+            text = wheel.read(name).decode("utf-8")
+        return [line.partition(":")[2].strip() for line in text.splitlines() if line.startswith("Requires-Dist:")]
+    with tarfile.open(file) as sdist:
+        (member,) = (member for member in sdist.getmembers() if member.name.endswith(".egg-info/requires.txt"))
+        stream = sdist.extractfile(member)
+        text = stream.read().decode("utf-8") if stream else ""
+    # Some of Chainer's were packed on a machine with CuPy, which its setup.py asks for only where it is installed.
+    return [line for line in text.partition("[")[0].split() if not line.startswith("cupy")]
+
+
+def unsatisfied(files: Path, requirements: Sequence[Requirement], python: str) -> list[str]:
+    """What the downloaded files ask for and the lock does not hold, read from their metadata."""
+    pins = {item.name: item.version for item in requirements}
+    environment = {"python_version": python, "extra": ""}
+    wrong = []
+    for name in pins:
+        (file,) = (files / name / ABIS[python][0]).iterdir()
+        for line in requires_dist(file):
+            asked = Asked(line)
+            held = pins.get(canonicalize_name(asked.name))
+            if asked.marker is not None and not asked.marker.evaluate(environment):
+                continue
+            if held is None or held not in asked.specifier:
+                wrong.append(f"{name} asks for {line}")
+    return wrong
+
+
 def tree_bytes(folder: Path) -> int:
     """Size of the files under a folder, without .pyc files, which come and go."""
     return sum(
@@ -139,12 +176,15 @@ def prove(target: Path, stack: Wanted) -> str:
     plain = ("plain",) if stack.emulator else ()
     seen = run(*stack.emulator, target, "-B", PROVE, *plain).strip().removeprefix("PROVED ")
     where = f"under {' '.join(stack.emulator)}" if stack.emulator else f"on {cpu_vendor()}"
-    return f"pip check; {seen}, CPython {platform_version(target)} {where}"
+    return f"pip check; {seen}, CPython {python_version(target)} {where}"
 
 
-def platform_version(target: Path) -> str:
-    """Three numbers of the interpreter's version and its ABI where there are two."""
-    code = "import sys; print('%d.%d.%d' % sys.version_info[:3])"
+def python_version(target: Path) -> str:
+    """Three numbers of the interpreter's version; for 2.7 with its ABI, of which the lock covers two."""
+    code = (
+        "import sys; wide = 'cp27mu' if sys.maxunicode > 0xffff else 'cp27m'; "
+        "print('%d.%d.%d' % sys.version_info[:3] + (' ' + wide if sys.version_info[0] == 2 else ''))"
+    )
     return run(target, "-c", code).strip()
 
 
@@ -193,6 +233,9 @@ def main(names: Sequence[str]) -> None:
 def one_lock(pip: Path, folder: Path, stack: Wanted, python: str) -> str:
     """Lock, install and prove one stack for one Python; its part of the TOML."""
     requirements, download_bytes = lock_requirements(pip, folder / "files", stack, python)
+    wrong = unsatisfied(folder / "files", requirements, python)
+    if wrong:
+        raise SystemExit(f"{stack.name} {python} is not closed: {'; '.join(wrong)}")
     base = interpreter(python)
     if base is None:
         installed_bytes, proved = 0, "untried: no interpreter"

@@ -121,6 +121,11 @@ class TestTheTalksStack:
             assert f"--stack {FOUR}" in caught.value.hint
             assert "--python" not in caught.value.hint
 
+    def test_the_processor_is_the_reason_even_where_the_interpreter_is_another(self):
+        with pytest.raises(NotPossibleHere, match=r"GenuineIntel.*Xbyak::Error") as caught:
+            choose("cp37m", CPUS["amd"], name=TALK)
+        assert f"--stack {FIVE}" in caught.value.hint
+
     def test_under_emulation_the_vendor_that_the_facts_name_counts(self):
         cpu = replace(CPUS["intel"], emulated=True, cpuid_flags=AVX2)
         assert choose("cp36m", cpu, name=TALK)[0].name == TALK
@@ -201,6 +206,14 @@ def test_the_nearest_keeps_ideep4py_where_it_has_the_choice():
     assert nearest("cp36m", CPUS["amd"], None, "1.0.4")[0].name == FOUR
     assert nearest("cp36m", CPUS["amd"], None, "9")[0].name == NEW
     assert nearest("cp36m", CPUS["amd"], "6.7.0", "1.0.4")[0].name == SIX
+
+
+def test_of_two_with_the_same_chainer_the_nearest_has_the_users_ideep4py(monkeypatch):
+    newer, older = choose("cp36m", CPUS["amd"])[0], choose("cp36m", CPUS["amd"], name=SIX)[0]
+    older = replace(older, chainer=newer.chainer, ideep4py="1.0.4")
+    monkeypatch.setattr(catalog, "all_stacks", lambda: (newer, older))
+    assert nearest("cp36m", CPUS["amd"], newer.chainer)[0] is newer
+    assert nearest("cp36m", CPUS["amd"], newer.chainer, "1.0.4")[0] is older
 
 
 def test_a_file_that_lacks_a_key_is_an_error():

@@ -40,6 +40,7 @@ def test_under_emulation_the_flags_that_count_are_those_of_cpuid():
         (8, 6.0, 4, 8, ("4", "cpus=8")),  # hyper-threads are the tighter limit
         (8, 2.0, 4, 8, ("2", "cpus=8")),
         (4, None, 4, 8, None),  # an affinity to half of them: which half is not known
+        (4, None, 2, 8, None),
         (6, None, 4, 6, None),  # two of four cores have hyper-threads
         (4, None, None, 4, None),
         (0, 2.0, None, 64, ("2", "cpus=64")),  # affinity not known: the machine's CPUs
