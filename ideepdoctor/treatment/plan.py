@@ -120,6 +120,9 @@ def fix_plan(facts: Facts, judgement: Judgement, *, unsafe: bool = False) -> Pla
         facts: of the target.
         judgement: what is wrong with it.
         unsafe: also treatments marked unsafe.
+
+    Raises:
+        NotPossibleHere: there is something to do, and the interpreter is managed by its system.
     """
     from ideepdoctor.rules import RULES
 
@@ -130,7 +133,10 @@ def fix_plan(facts: Facts, judgement: Judgement, *, unsafe: bool = False) -> Pla
         for finding in judgement.findings
         if finding.fix in allowed and finding.code in rules
     ]
-    return merge(f"fix {facts.python.prefix}", treatments)
+    plan = merge(f"fix {facts.python.prefix}", treatments)
+    if plan.steps:
+        _refuse_where_managed(facts)
+    return plan
 
 
 def merge(title: str, treatments: Iterable[tuple[Finding, Sequence[Step]]]) -> Plan:
@@ -210,14 +216,20 @@ def _snapshot(facts: Facts) -> tuple[str, ...]:
     return tuple(dict.fromkeys(folder for folder in (python.purelib, python.platlib, python.scripts) if folder))
 
 
-def _refuse_unless_changeable(facts: Facts, lock: Lock) -> None:
-    """Raise NotPossibleHere for an interpreter that must not, or cannot, hold the lock."""
+def _refuse_where_managed(facts: Facts) -> None:
+    """Raise NotPossibleHere for an interpreter that belongs to its system's package manager (PEP 668)."""
     python = facts.python
     if python.externally_managed is not None:
         raise NotPossibleHere(
             f"{python.executable} is managed by its system ({python.externally_managed}); nothing is installed into it",
             hint="make an environment of your own: ideepdoctor setup",
         )
+
+
+def _refuse_unless_changeable(facts: Facts, lock: Lock) -> None:
+    """Raise NotPossibleHere for an interpreter that must not, or cannot, hold the lock."""
+    _refuse_where_managed(facts)
+    python = facts.python
     if python.abi not in lock.abis:
         raise NotPossibleHere(
             f"{python.executable} has the ABI {python.abi}; {lock.stack} for Python {lock.python} needs "

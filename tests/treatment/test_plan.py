@@ -190,6 +190,12 @@ class TestFix:
         assert made.treats == treated
         assert [step.path for step in made.steps] == [f"/{code}" for code in treated]
 
+    def test_nothing_is_written_into_a_managed_interpreter(self):
+        managed = facts(externally_managed="/usr/lib/python3.7/EXTERNALLY-MANAGED")
+        assert plan.fix_plan(managed, Judgement()).steps == ()
+        with pytest.raises(NotPossibleHere, match="managed by its system"):
+            plan.fix_plan(managed, Judgement(findings=(finding("SAFE"),)))
+
     def test_a_finding_may_be_less_safe_than_its_rule(self):
         found = (finding("SAFE", fix=FixSafety.MANUAL),)
         assert plan.fix_plan(facts(), Judgement(findings=found), unsafe=True).steps == ()
