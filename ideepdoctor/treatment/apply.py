@@ -1,0 +1,195 @@
+"""Carry out a plan: lock, journal, steps; on any failure everything done is taken back."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import threading
+from collections.abc import Iterator
+
+from ideepdoctor.errors import ApplyFailed, DoctorError, NeedsAttention, UsageError
+from ideepdoctor.model.plan import CreateEnv, Install, Plan, Step
+from ideepdoctor.system import System
+from ideepdoctor.treatment.journal import (
+    FAILED,
+    OK,
+    ROLLED_BACK,
+    UNFINISHED,
+    Journal,
+    Note,
+    Run,
+    new_id,
+    read,
+    unfinished,
+)
+from ideepdoctor.treatment.progress import Progress
+from ideepdoctor.treatment.state import cache_folder, locked
+from ideepdoctor.treatment.steps import MakeEnvironment, Surroundings, action
+
+
+def apply_plan(system: System, plan: Plan, state: str, sink: Progress, *, command: str = "") -> str:
+    """Carry out a plan.
+
+    Args:
+        system: starts processes and writes files.
+        plan: the steps.
+        state: the state folder.
+        sink: told of each step.
+        command: the command line, for the history.
+
+    Returns:
+        The name of the run, for ``undo``.
+
+    Raises:
+        Busy: another doctor is at work.
+        NeedsAttention: an earlier run was killed and must be resumed or undone first; or taking back failed.
+        UsageError, CouldNotCheck: a step refused; nothing was changed (or everything was taken back).
+        ApplyFailed: a step failed; everything was taken back.
+        KeyboardInterrupt: Ctrl-C; everything was taken back.
+    """
+    with locked(system, state):
+        earlier = unfinished(state)
+        if earlier is not None:
+            raise NeedsAttention(
+                f"an earlier run did not finish: {earlier.plan.title} ({earlier.id}, {earlier.started})",
+                hint=f"finish it: ideepdoctor resume {earlier.id}\nor take it back: ideepdoctor undo {earlier.id}",
+            )
+        journal = Journal(system, state, new_id())
+        around = _around(system, journal, sink)
+        _verify(plan.steps, around)
+        journal.begin(plan, command)
+        _carry_out(plan, journal, around, sink, frozenset())
+        return journal.id
+
+
+def resume(system: System, state: str, run_id: str | None, sink: Progress) -> str:
+    """Finish a run that was killed: its half-done step is taken back and done again, then the others.
+
+    Args:
+        system: starts processes and writes files.
+        state: the state folder.
+        run_id: which run; None: the unfinished one.
+        sink: told of each step.
+
+    Raises:
+        UsageError: there is no such unfinished run.
+        Others as ``apply_plan``.
+    """
+    with locked(system, state):
+        run = unfinished(state) if run_id is None else read(state, run_id)
+        if run is None or run.status != UNFINISHED:
+            raise UsageError("there is no unfinished run" if run is None else f"the run {run.id} is {run.status}")
+        journal = Journal(system, state, run.id)
+        around = _around(system, journal, sink)
+        for index in run.to_reverse:
+            if index not in run.results:
+                action(run.plan.steps[index], index, around).reverse(run.intents[index])
+                journal.note("reversed", step=index)
+        _carry_out(run.plan, journal, around, sink, frozenset(run.results))
+        return run.id
+
+
+def _around(system: System, journal: Journal, sink: Progress) -> Surroundings:
+    return Surroundings(system, journal.backup, cache_folder(os.environ), sink.detail)
+
+
+def _verify(steps: tuple[Step, ...], around: Surroundings) -> None:
+    created = {step.path for step in steps if isinstance(step, CreateEnv)}
+    for index, step in enumerate(steps):
+        inside = isinstance(step, Install) and not step.snapshot and created
+        if inside and isinstance(step, Install):
+            from ideepdoctor.treatment.steps import disk_needs
+
+            disk_needs(next(iter(created)), step.size_bytes, "the packages")
+        else:
+            action(step, index, around).verify()
+
+
+def _carry_out(plan: Plan, journal: Journal, around: Surroundings, sink: Progress, done: frozenset[int]) -> None:
+    """Do the steps that are not done; take everything back on failure."""
+    title = plan.title
+    try:
+        for index, step in enumerate(plan.steps):
+            if index in done:
+                continue
+            title = step.title
+            sink.step(index + 1, len(plan.steps), title)
+            act = action(step, index, around)
+            before = act.prepare()
+            journal.note("intent", step=index, note=before)
+            after = act.execute(before)
+            journal.note("done", step=index, note=after)
+        journal.end(OK, _finished(plan, around))
+    except BaseException as error:
+        with _undisturbed():
+            _take_back(journal, around, sink, error)
+        if isinstance(error, OSError):
+            raise ApplyFailed(
+                f"{title}: {error.strerror or error}; everything was taken back",
+                hint="make room on the disk" if error.errno == 28 else "see -v; nothing was left behind",
+            ) from error
+        raise
+
+
+def _finished(plan: Plan, around: Surroundings) -> Note:
+    """What the whole plan left in the environment that it made."""
+    for step in plan.steps:
+        if isinstance(step, CreateEnv):
+            return MakeEnvironment(step, around).finished()
+    return {}
+
+
+def _take_back(journal: Journal, around: Surroundings, sink: Progress, error: BaseException) -> None:
+    """Reverse what was begun, the last step first, and note it. Raises NeedsAttention where that fails."""
+    run = read(_state_of(journal), journal.id)
+    sink.detail("taking back what was done")
+    try:
+        reverse_all(run, journal, around)
+        journal.end(ROLLED_BACK, {"error": f"{type(error).__name__}: {error}"[:500]})
+        journal.drop_backup()
+    except (OSError, DoctorError) as second:
+        with contextlib.suppress(OSError):
+            journal.end(FAILED, {"error": str(error)[:500], "reversal": str(second)[:500]})
+        raise NeedsAttention(
+            f"{error}; and taking it back failed: {second}",
+            hint=f"remove what is in the way, then: ideepdoctor undo {journal.id}",
+        ) from second
+
+
+def _state_of(journal: Journal) -> str:
+    from pathlib import Path
+
+    return str(Path(journal.backup).parent.parent)
+
+
+def reverse_all(run: Run, journal: Journal, around: Surroundings) -> None:
+    """Reverse the steps of a run that were begun, the last one first, noting each.
+
+    Steps within an environment that the same run made are not reversed one by one: it is deleted whole.
+    """
+    made = [step.path for step in run.plan.steps if isinstance(step, CreateEnv)]
+    for index in run.to_reverse:
+        step = run.plan.steps[index]
+        if isinstance(step, CreateEnv) or not any(_is_inside(step, folder) for folder in made):
+            action(step, index, around).reverse(run.intents[index])
+        journal.note("reversed", step=index)
+
+
+def _is_inside(step: Step, folder: str) -> bool:
+    where = step.python if isinstance(step, Install) else step.path
+    return where.startswith(f"{folder.rstrip('/')}/")
+
+
+@contextlib.contextmanager
+def _undisturbed() -> Iterator[None]:
+    """Ctrl-C waits while things are put back. (Signals belong to the main thread; elsewhere there is nothing to do.)"""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    held = [(number, signal.signal(number, signal.SIG_IGN)) for number in (signal.SIGINT, signal.SIGTERM)]
+    try:
+        yield
+    finally:
+        for number, handler in held:
+            signal.signal(number, handler)

@@ -1,0 +1,232 @@
+"""uv, virtualenv and pip as the steps use them: by hash, without a shell, their errors put into words."""
+
+from __future__ import annotations
+
+import base64
+import csv
+import hashlib
+import os
+import re
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from importlib.resources import files
+from pathlib import Path
+
+from ideepdoctor.errors import ApplyFailed, CouldNotCheck, DoctorError
+from ideepdoctor.model.plan import Install
+from ideepdoctor.system import Completed, System
+
+MINUTES = 60.0
+_SECONDS = 20 * MINUTES
+"""For one installation: 130 MB over a slow line."""
+
+_NETWORK = re.compile(
+    r"(?i)failed to fetch|error sending request|dns error|could not connect|connection (refused|reset|error)|"
+    r"network is unreachable|name resolution|max retries exceeded|newconnectionerror|timed out|tunnel|"
+    r"could not fetch url|no route to host|network connectivity is disabled|connecttimeout"
+)
+_HASH = re.compile(r"(?is)hash(es)? mismatch|do not match the hashes|hashes? (are|is) required")
+_FULL = re.compile(r"(?i)no space left on device|os error 28|disk quota exceeded")
+
+Tell = Callable[[str], None]
+
+
+class HashMismatch(ApplyFailed):
+    """A downloaded file is not the one that the stack was locked with."""
+
+    code = "hash-mismatch"
+
+
+def uv_program() -> str:
+    """Path of the uv that came with the doctor. Raises CouldNotCheck where it is missing."""
+    from uv import find_uv_bin
+
+    try:
+        return str(find_uv_bin())
+    except FileNotFoundError as error:
+        raise CouldNotCheck("uv is missing from the doctor's own environment", hint="pip install uv") from error
+
+
+def create_environment(system: System, path: str, python: str, tool: str, cache: str, tell: Tell) -> None:
+    """Make a virtual environment without packages (uv), or with the tool's own pip (virtualenv).
+
+    Args:
+        system: starts the tool.
+        path: of the new environment.
+        python: interpreter to make it from.
+        tool: uv or virtualenv.
+        cache: the doctor's cache folder, for the virtualenv tool.
+        tell: told each line that the tool prints.
+    """
+    if tool == "uv":
+        argv = [uv_program(), "venv", "--no-project", "--python", python, path]
+    else:
+        program = virtualenv_program(system, cache, tell)
+        argv = [program, "-m", "virtualenv", "--python", python, "--app-data", f"{cache}/virtualenv-data"]
+        argv += ["--pip", "20.3.4", "--setuptools", "44.1.1", "--wheel", "0.37.1", "--never-download"]
+        argv += ["--no-periodic-update", path]
+    _checked(system, argv, tell, f"making the environment {path}")
+
+
+def virtualenv_program(system: System, cache: str, tell: Tell) -> str:
+    """An interpreter that has virtualenv 20.21.1, the last line that makes environments of Python 2.7 and 3.5.
+
+    It is installed by hash into an environment of its own in the cache folder, once per set of pins.
+    """
+    pins = (files("ideepdoctor") / "treatment" / "virtualenv.txt").read_bytes()
+    folder = Path(cache) / f"virtualenv-{hashlib.sha256(pins).hexdigest()[:12]}"
+    program = str(folder / "bin" / "python")
+    if (folder / "complete").exists():
+        return program
+    system.remove_tree(str(folder))
+    system.make_folder(str(folder.parent))
+    tell("installing the tool that makes Python 2.7 environments")
+    _checked(system, [uv_program(), "venv", "--no-project", "--python", sys.executable, str(folder)], tell, "the tool")
+    listed = str(folder / "pins.txt")
+    system.write_file(listed, pins)
+    _checked(system, [*_uv_install(program), "-r", listed], tell, "installing virtualenv")
+    system.write_file(str(folder / "complete"), b"")
+    return program
+
+
+def install(system: System, step: Install, workspace: str, tell: Tell) -> None:
+    """Install a step's requirements by hash; what others are built with comes first.
+
+    Args:
+        system: starts the installer.
+        step: what, where and with which tool.
+        workspace: folder for the requirement files.
+        tell: told each line that the installer prints.
+
+    Raises:
+        CouldNotCheck: the network is needed and not there.
+        HashMismatch: a file is not the one that was locked.
+        ApplyFailed: anything else.
+    """
+    system.make_folder(workspace)
+    first = [item for item in step.requirements if item.name in step.first]
+    groups = [("first", first), ("all", list(step.requirements))] if first else [("all", list(step.requirements))]
+    for name, group in groups:
+        listed = f"{workspace}/{name}.txt"
+        system.write_file(listed, "".join(f"{item.line()}\n" for item in group).encode("ascii"))
+        again = [item.name for item in group if item.name in step.reinstall]
+        _run(system, step, listed, again, tell, fresh=False)
+    wrong = record_problems(step)
+    if wrong:
+        # A cache that was damaged gives damaged files again: fetch them anew.
+        tell(f"{wrong} differs from its list; fetching it again")
+        _run(system, step, f"{workspace}/all.txt", [item.name for item in step.requirements], tell, fresh=True)
+        if wrong := record_problems(step):
+            raise ApplyFailed(f"{wrong} differs from the list that came with it, twice", hint="check the disk")
+
+
+def _run(system: System, step: Install, listed: str, again: Sequence[str], tell: Tell, *, fresh: bool) -> None:
+    if step.tool == "uv":
+        argv = [*_uv_install(step.python), "--no-build-isolation", "--no-deps", "-r", listed]
+        argv += [f"--reinstall-package={name}" for name in again]
+        argv += ["--no-cache"] if fresh else []
+    else:
+        argv = [step.python, "-m", "pip", "install", "--require-hashes", "--no-build-isolation", "--no-deps"]
+        argv += ["--disable-pip-version-check", "--no-warn-script-location", "-r", listed]
+        argv += ["--force-reinstall"] if again else []
+        argv += ["--no-cache-dir"] if fresh else []
+    what = f"installing into {step.python}"
+    try:
+        _checked(system, argv, tell, what)
+    except CouldNotCheck:
+        if step.tool != "uv" or fresh:
+            raise
+        tell("no network: trying what is in the cache")
+        done = _started(system, [*argv, "--offline"], tell)
+        if not done.ok:
+            raise
+
+
+def _uv_install(python: str) -> list[str]:
+    # Copies, not links: a file that is damaged in the environment must not damage uv's cache, nor the other way round.
+    return [uv_program(), "pip", "install", "--python", python, "--require-hashes", "--link-mode=copy"]
+
+
+def _environment(environ: Mapping[str, str]) -> dict[str, str]:
+    """The user's variables (index, proxy, certificates), without what would make the installers look elsewhere."""
+    dropped = (
+        "VIRTUAL_ENV",
+        "CONDA_PREFIX",
+        "PYTHONHOME",
+        "PYTHONPATH",
+        "PIP_REQUIRE_VIRTUALENV",
+        "PIP_TARGET",
+        "PIP_USER",
+    )
+    kept = {name: value for name, value in environ.items() if name not in dropped}
+    return {**kept, "UV_PYTHON_DOWNLOADS": "never", "NO_COLOR": "1", "PYTHONNOUSERSITE": "1"}
+
+
+def _started(system: System, argv: Sequence[str], tell: Tell) -> Completed:
+    return system.run(argv, timeout_seconds=_SECONDS, env=_environment(os.environ), on_line=tell)
+
+
+def _checked(system: System, argv: Sequence[str], tell: Tell, what: str) -> None:
+    done = _started(system, argv, tell)
+    if not done.ok:
+        raise failure(done, what)
+
+
+def failure(done: Completed, what: str) -> DoctorError:
+    """The error that an installer's end means.
+
+    Args:
+        done: how it ended.
+        what: was being done, as a phrase.
+    """
+    said = f"{done.error_text()}\n{done.text()}".strip()
+    context = {"command": " ".join(done.argv), "output": said[-4000:]}
+    if done.timed_out:
+        return CouldNotCheck(f"{what}: no end within {done.seconds:.0f} s", hint="look at the network", context=context)
+    if _HASH.search(said):
+        return HashMismatch(
+            f"{what}: a file is not the one that the stack was locked with\n{_telling(said, _HASH)}",
+            hint="do not use that file: look at the index or mirror that it came from; nothing of it was kept",
+            context=context,
+        )
+    if _FULL.search(said):
+        return ApplyFailed(f"{what}: the disk is full", hint="make room (about 1 GB), then try again", context=context)
+    if _NETWORK.search(said):
+        return CouldNotCheck(
+            f"{what}: the network is needed and not there\n{_telling(said, _NETWORK)}",
+            hint="check the network, the proxy and the index that uv and pip are set up for; then try again",
+            context=context,
+        )
+    last = [line for line in said.splitlines() if line.strip()]
+    return ApplyFailed(f"{what} failed: {' '.join(last[-3:])[:400]}", hint="-v shows all of it", context=context)
+
+
+def _telling(said: str, pattern: re.Pattern[str]) -> str:
+    """The lines around the first one that tells."""
+    lines = [line.strip() for line in said.splitlines() if line.strip()]
+    at = next((number for number, line in enumerate(lines) if pattern.search(line)), 0)
+    return "\n".join(line[:200] for line in lines[at : at + 5])
+
+
+def record_problems(step: Install) -> str:
+    """The first file of the step's ideep4py that differs from its RECORD; empty where none does."""
+    wanted = next((item for item in step.requirements if item.name == "ideep4py"), None)
+    if wanted is None:
+        return ""
+    library = Path(step.python).parent.parent / "lib"
+    for record in library.glob(f"python*/site-packages/ideep4py-{wanted.version}.dist-info/RECORD"):
+        root = record.parent.parent
+        with record.open(encoding="utf-8", newline="") as stream:
+            for name, digest, _size in csv.reader(stream):
+                if digest.startswith("sha256=") and not _is(root / name, digest.removeprefix("sha256=")):
+                    return str(root / name)
+    return ""
+
+
+def _is(path: Path, digest: str) -> bool:
+    try:
+        with path.open("rb") as stream:
+            found = hashlib.file_digest(stream, "sha256").digest()
+    except OSError:
+        return False
+    return base64.urlsafe_b64encode(found).rstrip(b"=").decode("ascii") == digest

@@ -1,0 +1,34 @@
+"""Where a run tells how far it is: a protocol, and a sink that says nothing."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+
+class Progress(Protocol):
+    """Told of each step as it happens; shows it or not."""
+
+    def step(self, index: int, total: int, title: str) -> None:
+        """A step begins; ``index`` counts from 1."""
+        ...
+
+    def detail(self, text: str) -> None:
+        """Something happened within the step: one line, often an installer's own."""
+        ...
+
+    def close(self) -> None:
+        """Take away what must not stand in the way of the result."""
+        ...
+
+
+class Quiet:
+    """Says nothing."""
+
+    def step(self, index: int, total: int, title: str) -> None:
+        """See ``Progress.step``."""
+
+    def detail(self, text: str) -> None:
+        """See ``Progress.detail``."""
+
+    def close(self) -> None:
+        """See ``Progress.close``."""

@@ -1,0 +1,98 @@
+"""Take back a run: only where nothing of the user's would be lost, or by force."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+from ideepdoctor.errors import NeedsAttention, UsageError
+from ideepdoctor.model.plan import CreateEnv
+from ideepdoctor.system import System
+from ideepdoctor.treatment.apply import reverse_all
+from ideepdoctor.treatment.journal import FAILED, OK, UNDONE, UNFINISHED, Journal, Run, read, runs
+from ideepdoctor.treatment.progress import Progress
+from ideepdoctor.treatment.state import cache_folder, locked
+from ideepdoctor.treatment.steps import Surroundings, action
+
+_CAN_BE_UNDONE = (OK, UNFINISHED, FAILED)
+
+
+@dataclass(frozen=True, slots=True)
+class UndoResult:
+    """What was taken back."""
+
+    journal: str
+    title: str
+    paths: tuple[str, ...]
+
+    def summary(self) -> str:
+        """One sentence."""
+        return f"taken back: {self.title} ({self.journal})"
+
+
+def undo(system: System, state: str, run_id: str | None, *, force: bool, sink: Progress) -> UndoResult:
+    """Take back a run, also one that was killed. May itself be killed and called again.
+
+    Args:
+        system: writes.
+        state: the state folder.
+        run_id: which run; None: the newest one that can be taken back.
+        force: also where files changed since; those changes are lost.
+        sink: told of each step.
+
+    Raises:
+        UsageError: there is no such run, or it was taken back before.
+        NeedsAttention: something changed since (without ``force``), or could not be put back.
+        Busy: another doctor is at work.
+    """
+    with locked(system, state):
+        run = _wanted(state, run_id)
+        journal = Journal(system, state, run.id)
+        around = Surroundings(system, journal.backup, cache_folder(os.environ), sink.detail)
+        if not force:
+            _refuse_where_changed(run, around)
+        sink.step(1, 1, f"taking back: {run.plan.title}")
+        try:
+            reverse_all(run, journal, around)
+        except OSError as error:
+            raise NeedsAttention(
+                f"could not take back {run.id}: {error.strerror or error} ({error.filename or ''})",
+                hint=f"remove what is in the way, then again: ideepdoctor undo {run.id}",
+            ) from error
+        journal.end(UNDONE)
+        journal.drop_backup()
+        return UndoResult(run.id, run.plan.title, run.paths)
+
+
+def _wanted(state: str, run_id: str | None) -> Run:
+    if run_id is not None:
+        run = read(state, run_id)
+        if run.status not in _CAN_BE_UNDONE:
+            raise UsageError(
+                f"the run {run.id} is {run.status}: there is nothing to take back",
+                hint="see: ideepdoctor history",
+            )
+        return run
+    found = next((run for run in runs(state) if run.status in _CAN_BE_UNDONE), None)
+    if found is None:
+        raise UsageError("there is nothing to take back", hint="see: ideepdoctor history")
+    return found
+
+
+def _refuse_where_changed(run: Run, around: Surroundings) -> None:
+    """Raise NeedsAttention where a reversal would lose what somebody did since. A killed run has nothing to lose."""
+    found: list[str] = []
+    made = any(isinstance(step, CreateEnv) for step in run.plan.steps)
+    for index in run.to_reverse:
+        step = run.plan.steps[index]
+        if isinstance(step, CreateEnv):
+            found += action(step, index, around).obstacles(run.intents[index], run.ended)
+        elif not made:
+            found += action(step, index, around).obstacles(run.intents[index], run.results.get(index))
+    if found:
+        shown = "\n".join(found[:10]) + (f"\nand {len(found) - 10} more" if len(found) > 10 else "")
+        raise NeedsAttention(
+            f"{len(found)} file{'s' if len(found) > 1 else ''} changed since {run.id}; nothing was taken back",
+            hint=f"{shown}\nto lose these changes: ideepdoctor undo --force {run.id}",
+            context={"changed": "\n".join(found)},
+        )
