@@ -229,6 +229,19 @@ def undo(
 
 
 @app.command()
+def resume(
+    journal: Annotated[str | None, typer.Argument(metavar="[ID]", help="Which run; none: the unfinished one.")] = None,
+    format: FormatOption = Format.TEXT,
+    output: OutputOption = None,
+    verbose: VerboseOption = False,
+) -> None:
+    """Finish a run that was killed."""
+    from ideepdoctor.commands.history import resume as command
+
+    _run("resume", lambda session: command(session, journal), Output(format, output, verbose=verbose))
+
+
+@app.command()
 def history(format: FormatOption = Format.TEXT, output: OutputOption = None, verbose: VerboseOption = False) -> None:
     """List the runs that changed something."""
     from ideepdoctor.commands.history import history as command

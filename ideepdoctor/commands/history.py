@@ -1,4 +1,4 @@
-"""``undo`` and ``history``: walk the journal back, and read it."""
+"""``undo``, ``resume`` and ``history``: walk the journal back, finish it, and read it."""
 
 from __future__ import annotations
 
@@ -20,6 +20,21 @@ def undo(session: Session, journal: str | None, *, force: bool = False) -> Repor
     return Report("undo", extra={"verdict": result.summary(), "journal": result.journal})
 
 
+def resume(session: Session, journal: str | None) -> Report:
+    """Finish a run that was killed (None: the unfinished one).
+
+    Raises:
+        UsageError: there is none.
+        ApplyFailed, NeedsAttention: see treatment.apply.
+    """
+    from ideepdoctor.treatment.apply import resume as finish
+    from ideepdoctor.treatment.state import state_folder
+
+    done = finish(session.system, state_folder(session.environ), journal, session.progress)
+    steps = ["prove it: ideepdoctor smoke", f"take it back: ideepdoctor undo {done}"]
+    return Report("resume", extra={"verdict": f"finished: {done}", "journal": done, "next": steps})
+
+
 def history(session: Session) -> Report:
     """List the runs that changed something, newest first."""
     from dataclasses import asdict
@@ -28,4 +43,8 @@ def history(session: Session) -> Report:
     from ideepdoctor.treatment.state import state_folder
 
     found = entries(state_folder(session.environ))
-    return Report("history", extra={"history": [asdict(entry) for entry in found]})
+    blocks = [
+        f"{entry.id}  {entry.status}\n  {entry.title}\n  backup {entry.backup_bytes / 1e6:.0f} MB\n" for entry in found
+    ]
+    text = "".join(blocks) or "nothing was changed yet\n"
+    return Report("history", text=text, extra={"history": [asdict(entry) for entry in found]})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, fields
 from typing import Any
 
@@ -42,4 +42,5 @@ def _step_from_data(data: Mapping[str, Any]) -> Step:
             Requirement(item["name"], item["version"], tuple(item["sha256"])) for item in given["requirements"]
         )
     plain = {name: tuple(value) if isinstance(value, list) else value for name, value in given.items()}
-    return step_class(**plain)
+    make: Callable[..., Step] = step_class
+    return make(**plain)

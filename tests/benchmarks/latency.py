@@ -1,4 +1,4 @@
-"""Time what a person waits for: ``--help`` against the bare import of typer and rich, ``diagnose --quick``, ``diagnose``.
+"""Time what a person waits for: ``--help`` against a bare import of typer and rich, and ``diagnose``, quick and full.
 
     .venv/bin/python tests/benchmarks/latency.py --python ENVIRONMENT [--rounds 11]
 
