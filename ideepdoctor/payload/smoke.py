@@ -1,0 +1,835 @@
+"""Runs operations of Chainer with iDeep in child processes and compares each with a float64 NumPy reference.
+
+Started as ``python -B -E -s - COOKIE REQUEST`` with this text on standard input; prints COOKIE json COOKIE.
+
+REQUEST is URL-safe base64 of a JSON object:
+  emulator         list of words to put before the interpreter for children
+  threads          OMP_NUM_THREADS for the children, or null: what the user has
+  timing           whether to time a convolution
+  seconds          for everything together
+  op_seconds       for the imports, and for each operation
+
+Answer: ``failure`` (why nothing could run, or ""), ``threads`` (what the OpenMP runtime uses, or null), ``available``
+and ``reason`` (Chainer's own word on iDeep, null and "" where nothing ran), ``checks`` (objects with op, case, hazard,
+status, used_ideep, error, tolerance, message; an error of null is one that is not finite, or none), ``verbose``
+(MKLDNN_VERBOSE lines, one per primitive and implementation) and ``timing`` (null, or an object with case, flops and
+two lists of seconds, numpy and ideep, in the order they were measured).
+
+A child gets this same program as a marshalled code object on its standard input, because a program that came over a
+pipe cannot be read twice and a command line has no room for it. It is started without -E and -s, with the environment
+that this process was started with, so that it meets what the user's programs meet.
+"""
+
+import sys
+
+sys.path[:] = [entry for entry in sys.path if entry]
+
+import base64  # noqa: E402
+import json  # noqa: E402
+import marshal  # noqa: E402
+import os  # noqa: E402
+import re  # noqa: E402
+import signal  # noqa: E402
+import subprocess  # noqa: E402
+import threading  # noqa: E402
+import time  # noqa: E402
+
+PROGRAM = sys._getframe().f_code
+
+# The first act of a child, like that of this file, is to drop '' from sys.path. sys and marshal are built in.
+BOOT = (
+    "import sys; sys.path[:] = [entry for entry in sys.path if entry]; import marshal; "
+    "exec(marshal.loads(getattr(sys.stdin, 'buffer', sys.stdin).read()), {'__name__': '__main__'})"
+)
+
+# Unit roundoff of float32.
+ROUNDOFF = 2.0**-24
+# The error of a sum of n terms, each rounded as if at random, stays below LAMBDA * sqrt(n) * roundoff, relative to
+# the largest partial sum, with probability 1 - 2 exp(-LAMBDA^2 / 2), here 1 - 7e-6 (Higham and Mary, "A new approach
+# to probabilistic rounding error analysis", SIAM J. Sci. Comput. 41(5), 2019). For the random data here the largest
+# partial sum is about the largest element of the result, which is what the errors are relative to.
+LAMBDA = 5.0
+# Divisions, roots and powers in a kernel are a few units in the last place off however few terms there are.
+LEAST_TERMS = 64
+
+# Shapes at which BatchNormalization's gradients were seen to be wrong: the first three with 2 threads; the first two,
+# the fourth and the last with 3; the fifth and sixth with 4; the fourth and the last with 8.
+SEEN_WRONG = (
+    (8, 16, 56, 56),
+    (32, 16, 28, 28),
+    (4, 3, 112, 112),
+    (8, 64, 56, 56),
+    (8, 32, 56, 56),
+    (32, 32, 28, 28),
+    (32, 64, 28, 28),
+)
+# What MKL-DNN 0.14 takes for the last-level cache of one core where CPUID leaf 4 says nothing (processors that are
+# not Intel's), and what qemu 7.2 shows in that leaf for its Intel models; bytes.
+CACHE_NOT_INTEL = 1024000
+CACHE_QEMU = 16 * 1024 * 1024
+# Larger shapes than this cost seconds of reference and are left out, with the reason.
+MOST_ELEMENTS = 16 * 1024 * 1024
+CONV_TIMED = (8, 64, 128, 3, 28)
+REPEATS = 9
+# A child that dies this often in a row would die at every operation: a processor that is too old, a wrong library.
+DEATHS = 3
+
+
+class NotRun(Exception):
+    """An operation that cannot be tried in this environment; its text is the reason."""
+
+
+class Case(object):
+    """One operation to check: in which child, its names, and the function that runs it in a Lab.
+
+    ``case`` is its text, or a function that makes a shape of four numbers from the Lab.
+    """
+
+    def __init__(self, group, op, case, hazard, run):
+        self.group, self.op, self.case, self.hazard, self.run = group, op, case, hazard, run
+
+
+class Result(object):
+    """What an operation gave: (name, ours, reference) of each output and gradient."""
+
+    def __init__(self, used, pairs, terms, note=""):
+        self.used, self.pairs, self.terms, self.note = used, pairs, terms, note
+
+
+def tolerance(terms):
+    """Largest relative error that float32 accumulation over this many terms explains."""
+    return LAMBDA * max(terms, LEAST_TERMS) ** 0.5 * ROUNDOFF
+
+
+# ------------------------------------------------------------------------------------------- in a child
+
+
+class Lab(object):
+    """Chainer, NumPy and the two ways to compute; exists only in a child."""
+
+    def __init__(self, emulated):
+        import chainer
+        import chainer.functions
+        import chainer.links
+        import numpy
+
+        self.np, self.chainer, self.F, self.L = numpy, chainer, chainer.functions, chainer.links
+        self.emulated = emulated
+        self.mdarray, self.available, self.reason = (), False, ""
+        try:
+            from chainer.backends import intel64
+
+            self.available = bool(intel64.is_ideep_available())
+            if not self.available:
+                intel64.check_ideep_available()
+        except Exception as error:
+            self.reason = describe(error)
+        # Chainer before 5.0.0rc1 hands on a gradient that ideep4py 2 (which has a __version__) does not fill.
+        self.garbage = False
+        if self.available:
+            import ideep4py
+
+            self.mdarray = ideep4py.mdarray
+            early = re.match(r"4\.|5\.0\.0[ab]", chainer.__version__)
+            self.garbage = bool(early) and hasattr(ideep4py, "__version__")
+        self.threads = omp_threads()
+
+    def arrays(self, *shapes):
+        """Arrays of float32 normal deviates, the same in every run."""
+        random = self.np.random.RandomState(20180)
+        return [random.standard_normal(shape).astype(self.np.float32) for shape in shapes]
+
+    def ideep(self):
+        """Context in which Chainer uses iDeep where it can."""
+        return self.chainer.using_config("use_ideep", "auto")
+
+    def numpy(self):
+        """Context in which Chainer never uses it."""
+        return self.chainer.using_config("use_ideep", "never")
+
+    def is_ours(self, variable):
+        """Whether this variable's array is one of iDeep's."""
+        return isinstance(variable.data, self.mdarray) if self.mdarray else False
+
+    def differentiate(self, function, arrays, names, dtype):
+        """Run a function of Variables forward and backward; return its output Variable and the named results."""
+        variables = [self.chainer.Variable(array.astype(dtype)) for array in arrays]
+        output = function(*variables)
+        used = self.is_ours(output)
+        random = self.np.random.RandomState(4)
+        output.grad = random.standard_normal(output.shape).astype(self.np.float32).astype(dtype)
+        output.backward()
+        named = [("output", output.data)]
+        for name, variable in zip(names, variables):
+            named.append(("gradient of " + name, variable.grad))
+        return used, named
+
+    def compare(self, function, shapes, names, terms, arrays=None):
+        """Check a function against float64, forward and backward."""
+        arrays = self.arrays(*shapes) if arrays is None else arrays
+        with self.ideep():
+            used, ours = self.differentiate(function, arrays, names, self.np.float32)
+        with self.numpy():
+            _, reference = self.differentiate(function, arrays, names, self.np.float64)
+        pairs = [(name, mine, true) for (name, mine), (_, true) in zip(ours, reference)]
+        return Result(used, pairs, terms)
+
+    def need_ideep(self):
+        """Stop where Chainer has no iDeep: to_intel64() then raises, which is no fault of the operation."""
+        if not self.available:
+            raise NotRun("iDeep is not available to this Chainer")
+
+
+def describe(error):
+    """An exception as one line."""
+    return " ".join(("%s: %s" % (type(error).__name__, error)).split())
+
+
+def omp_threads():
+    """Threads of the OpenMP runtime that ideep4py brought; None where it is not in this process."""
+    import ctypes
+
+    try:
+        with open("/proc/self/maps") as stream:
+            paths = [line.split()[-1] for line in stream if "libiomp5" in line]
+        return int(ctypes.CDLL(paths[0]).omp_get_max_threads()) if paths else None
+    except (OSError, IOError, AttributeError):
+        return None
+
+
+def cache_bytes(emulated):
+    """The last-level cache per core as MKL-DNN sees it, in bytes."""
+    if emulated:
+        return CACHE_QEMU
+    try:
+        with open("/proc/cpuinfo") as stream:
+            if "GenuineIntel" not in stream.read():
+                return CACHE_NOT_INTEL
+        folder = "/sys/devices/system/cpu/cpu0/cache/index3/"
+        with open(folder + "size") as stream:
+            size = int(stream.read().strip().rstrip("K")) * 1024
+        with open(folder + "shared_cpu_list") as stream:
+            ends = [part.split("-") for part in stream.read().strip().split(",")]
+        return size // sum(int(part[-1]) - int(part[0]) + 1 for part in ends)
+    except (OSError, IOError, ValueError):
+        return CACHE_NOT_INTEL
+
+
+def exposing_shape(threads, cache):
+    """A shape at which the faulty BatchNormalization kernel is wrong with this many threads.
+
+    It takes the channels in blocks that fill half of the cache of all threads (cache * threads / 2, two arrays of
+    float32), and goes wrong when a first block has at least as many channels as there are threads and the last one
+    has fewer. With 2 * threads - 1 channels that is so for any block of threads to 2 * threads - 2 channels; the
+    image is as large as puts the block in the middle. Found by trying 93 shapes at 1 to 28 threads, on an AMD
+    processor and an emulated Intel one with another cache: every one agreed.
+    """
+    middle = (threads * (2 * threads - 1)) ** 0.5
+    side = int((cache * threads / 2.0 / middle / 8 / 4) ** 0.5)
+    return (4, 2 * threads - 1, side, side)
+
+
+def convolution(x_shape, w_shape, stride, pad):
+    """A convolution of these shapes, with a bias."""
+
+    def run(lab):
+        def function(x, w, b):
+            return lab.F.convolution_2d(x, w, b, stride=stride, pad=pad)
+
+        side = (x_shape[2] + 2 * pad - w_shape[2]) // stride + 1
+        terms = max(w_shape[1] * w_shape[2] * w_shape[3], x_shape[0] * side * side)
+        return lab.compare(function, (x_shape, w_shape, w_shape[:1]), "xWb", terms)
+
+    return run
+
+
+def after_convolution(function, terms=144):
+    """The usual place of an operation: its input is the output of a convolution with 16 channels."""
+
+    def run(lab):
+        def chain(x, w):
+            return function(lab.F, lab.F.convolution_2d(x, w, pad=1))
+
+        return lab.compare(chain, ((2, 16, 8, 8), (16, 16, 3, 3)), "xW", terms)
+
+    return run
+
+
+def max_pooling(functions, h):
+    """Max pooling as in AlexNet."""
+    return functions.max_pooling_2d(h, 3, 2)
+
+
+def average_pooling(functions, h):
+    """Average pooling with windows that overlap."""
+    return functions.average_pooling_2d(h, 3, 2)
+
+
+def linear(lab):
+    """A fully connected layer."""
+    return lab.compare(lab.F.linear, ((32, 128), (64, 128), (64,)), "xWb", 128)
+
+
+def local_response_normalization(lab):
+    """Local response normalization of a plain array."""
+    return lab.compare(lab.F.local_response_normalization, ((2, 16, 8, 8),), "x", LEAST_TERMS)
+
+
+def lstm(lab):
+    """One step of an LSTM: only its linear layer and its hyperbolic tangents can be iDeep's."""
+
+    def function(c, x, w, b):
+        cell, hidden = lab.F.lstm(c, lab.F.linear(x, w, b))
+        return cell + hidden
+
+    result = lab.compare(function, ((8, 32), (8, 48), (128, 48), (128,)), "cxWb", 256)
+    return Result(None, result.pairs, result.terms)
+
+
+def concat(first, second):
+    """Join two convolutions with these numbers of output channels."""
+
+    def run(lab):
+        def function(x, v, w):
+            parts = [lab.F.convolution_2d(x, weight, pad=1) for weight in (v, w)]
+            return lab.F.concat(parts, axis=1)
+
+        return lab.compare(function, ((2, 16, 8, 8), (first, 16, 3, 3), (second, 16, 3, 3)), "xVW", 288)
+
+    return run
+
+
+def combine(operator):
+    """Combine the outputs of two convolutions element by element; the second is kept away from zero."""
+
+    def run(lab):
+        def function(x, v, w, b):
+            return operator(lab.F.convolution_2d(x, v, pad=1), lab.F.convolution_2d(x, w, b, pad=1))
+
+        x, v, w = lab.arrays((2, 16, 8, 8), (16, 16, 3, 3), (16, 16, 3, 3))
+        small = lab.np.float32(0.05)
+        b = lab.np.full(16, 5, dtype=lab.np.float32)
+        return lab.compare(function, (), "xVWb", 288, [x, v * small, w * small, b])
+
+    return run
+
+
+def dropout(lab):
+    """Compare with what its own mask makes of the input: the mask is random, so there is no other reference."""
+    ratio, (x, gy) = 0.4, lab.arrays((4, 16, 32, 32), (4, 16, 32, 32))
+    variable = lab.chainer.Variable(x)
+    with lab.ideep(), lab.chainer.using_config("train", True):
+        y = lab.F.dropout(variable, ratio)
+        used = lab.is_ours(y)
+        mask = getattr(y.creator, "mask", None)
+        if mask is None:
+            raise NotRun("this Chainer does not keep the mask where it could be read")
+        y.grad = gy
+        y.backward()
+    mask = lab.np.array(mask).astype(lab.np.float64)
+    kept = lab.np.float64(lab.np.float32(1) / lab.np.float32(1 - ratio))
+    pairs = [("output", y.data, x * mask), ("gradient of x", variable.grad, gy * mask)]
+    # Each element of the mask is 0 or 1 / (1 - ratio); 0 for a share that is ratio within five standard deviations.
+    pairs.append(("mask", mask, lab.np.where(mask == 0, 0.0, kept)))
+    zeros = float((mask == 0).mean())
+    note = ""
+    if abs(zeros - ratio) > 5 * (ratio * (1 - ratio) / mask.size) ** 0.5:
+        note = "%.1f %% of the mask is zero, %.0f %% was asked for" % (100 * zeros, 100 * ratio)
+    return Result(used, pairs, LEAST_TERMS, note)
+
+
+def normalize(lab, shape):
+    """Batch normalization in training mode, forward and backward."""
+    x, gamma, beta = lab.arrays(shape, shape[1:2], shape[1:2])
+    gamma = abs(gamma) + lab.np.float32(0.5)
+    terms = shape[0] * shape[2] * shape[3]
+    with lab.chainer.using_config("train", True):
+        result = lab.compare(lab.F.batch_normalization, (), ("x", "gamma", "beta"), terms, [x, gamma, beta])
+    # Some Chainers turn iDeep's output into a plain array, so a plain array proves nothing.
+    result.used = result.used or None
+    return result
+
+
+def batch_normalization_forward(lab):
+    """The output alone."""
+    result = normalize(lab, (8, 16, 28, 28))
+    return Result(result.used, result.pairs[:1], result.terms)
+
+
+def batch_normalization(shape):
+    """The gradients at this shape."""
+
+    def run(lab):
+        return gradients(normalize(lab, shape))
+
+    return run
+
+
+def gradients(result):
+    """The result without its output."""
+    return Result(result.used, result.pairs[1:], result.terms)
+
+
+def exposed_case(lab):
+    """The text of the case that is made for this machine, or why there is none."""
+    if (lab.threads or 1) < 2:
+        raise NotRun("one thread: no shape exposes the faulty kernel")
+    shape = exposing_shape(lab.threads, cache_bytes(lab.emulated))
+    if shape[0] * shape[1] * shape[2] * shape[3] > MOST_ELEMENTS:
+        raise NotRun("the shape that exposes the fault is too large to compute in seconds: %s" % (shape,))
+    return shape
+
+
+def exposed(lab):
+    """The gradients at the shape that is made for this machine."""
+    return gradients(normalize(lab, exposed_case(lab)))
+
+
+def network(lab, with_batch_normalization):
+    """A small model, the same at every call: convolution, (batch normalization), relu, linear; 8x8 input."""
+    np, links, functions = lab.np, lab.L, lab.F
+
+    class Net(lab.chainer.Chain):
+        def __init__(self):
+            super(Net, self).__init__()
+            with self.init_scope():
+                self.conv = links.Convolution2D(16, 32, 3, pad=1)
+                if with_batch_normalization:
+                    self.bn = links.BatchNormalization(32)
+                self.out = links.Linear(32 * 8 * 8, 16)
+
+        def __call__(self, x):
+            h = self.conv(x)
+            if with_batch_normalization:
+                h = self.bn(h)
+            return self.out(functions.relu(h))
+
+    net, random = Net(), np.random.RandomState(7)
+    for name, param in sorted(net.namedparams()):
+        scale = param.data[0].size ** -0.5 if param.data.ndim > 1 else 0.1
+        offset = 1.0 if name.endswith("gamma") else 0.0
+        param.data = (offset + scale * random.standard_normal(param.data.shape)).astype(np.float32)
+    return net
+
+
+def in_float64(lab, net):
+    """Turn a model into its float64 reference, in place."""
+    for link in net.links():
+        for name in list(getattr(link, "_persistent", ())):
+            value = getattr(link, name)
+            if isinstance(value, lab.np.ndarray):
+                setattr(link, name, value.astype(lab.np.float64))
+    for param in net.params():
+        param.cleargrad()
+        param.data = param.data.astype(lab.np.float64)
+    return net
+
+
+def train(lab, net, optimizer, dtype, steps=2):
+    """Take some steps of an optimizer; return whether iDeep was used and the named gradients and parameters."""
+    x, gy = lab.arrays((4, 16, 8, 8), (4, 16))
+    optimizer.setup(net)
+    with lab.chainer.using_config("train", True):
+        for _ in range(steps):
+            net.cleargrads()
+            y = net(lab.chainer.Variable(x.astype(dtype)))
+            used = lab.is_ours(y)
+            y.grad = gy.astype(dtype)
+            y.backward()
+            optimizer.update()
+    named = [("output", y.data)]
+    for name, param in sorted(net.namedparams()):
+        named += [("gradient of " + name, param.grad), (name + " after the step", param.data)]
+    return used, named
+
+
+def optimize(name, with_batch_normalization=False):
+    """Train a model after to_intel64() and compare its parameters; the second step sees what the first kept."""
+
+    def run(lab):
+        lab.need_ideep()
+        make = getattr(lab.chainer.optimizers, name)
+        with lab.ideep():
+            net = network(lab, with_batch_normalization)
+            net.to_intel64()
+            used, ours = train(lab, net, make(lr=0.01), lab.np.float32)
+        with lab.numpy():
+            net = in_float64(lab, network(lab, with_batch_normalization))
+            _, reference = train(lab, net, make(lr=0.01), lab.np.float64)
+        pairs = [(key, mine, true) for (key, mine), (_, true) in zip(ours, reference)]
+        if with_batch_normalization:
+            # The gradient of a bias before batch normalization is zero but for rounding: nothing to be relative to.
+            pairs = [pair for pair in pairs if pair[0] != "gradient of /conv/b"]
+        # Two steps forward and backward: the longest sum is the linear link's, and errors of one step enter the next.
+        return Result(used, pairs, 4 * 32 * 8 * 8)
+
+    return run
+
+
+def load_after(lab):
+    """Save weights, read them into a model that was moved to iDeep before, and compare what it computes."""
+    import io
+
+    lab.need_ideep()
+    stored = io.BytesIO()
+    (x,) = lab.arrays((4, 16, 8, 8))
+    with lab.numpy():
+        source = network(lab, False)
+        lab.chainer.serializers.save_npz(stored, source)
+        stored.seek(0)
+        reference = in_float64(lab, source)(lab.chainer.Variable(x.astype(lab.np.float64))).data
+    with lab.ideep():
+        net = network(lab, False)
+        for param in net.params():
+            param.data = lab.np.zeros_like(param.data)
+        net.to_intel64()
+        lab.chainer.serializers.load_npz(stored, net)
+        y = net(lab.chainer.Variable(x))
+    return Result(lab.is_ours(y), [("output", y.data, reference)], 32 * 8 * 8)
+
+
+def cases():
+    """Every operation in the order of its group; the core starts with the one that proves the use of iDeep."""
+    core, normalization, hazards = "core", "normalization", "hazards"
+    of_one, of_two, steps = "of a convolution (2,16,8,8)", "convolutions (2,16,8,8)", "two steps after to_intel64()"
+    lrn, bn, back = "local_response_normalization", "batch_normalization", "batch_normalization backward"
+    square, first = "x (4,16,14,14), W (32,16,3,3), pad 1", "x (2,3,32,32), W (16,3,7,7), stride 2, pad 3"
+    found = [
+        Case(core, "convolution", square, None, convolution((4, 16, 14, 14), (32, 16, 3, 3), 1, 1)),
+        Case(core, "convolution", first, None, convolution((2, 3, 32, 32), (16, 3, 7, 7), 2, 3)),
+        Case(core, "relu", of_one, None, after_convolution(lambda F, h: F.relu(h))),
+        Case(core, "max_pooling", "3x3, stride 2, " + of_one, None, after_convolution(max_pooling)),
+        Case(core, "average_pooling", "3x3, stride 2, " + of_one, None, after_convolution(average_pooling)),
+        Case(core, "linear", "x (32,128), W (64,128)", None, linear),
+        Case(core, lrn, "(2,16,8,8)", None, local_response_normalization),
+        Case(core, "concat", "convolutions of 16 and 16 channels", None, concat(16, 16)),
+        Case(core, "dropout", "ratio 0.4, (4,16,32,32), by its own mask", None, dropout),
+        Case(core, "lstm", "32 units, batch 8", None, lstm),
+        Case(core, "sgd", steps, None, optimize("SGD")),
+        Case(core, "momentum_sgd", steps, None, optimize("MomentumSGD")),
+        Case(core, "sgd with batch_normalization", steps, "to_intel64-bn", optimize("SGD", True)),
+        Case(normalization, bn, "forward, (8,16,28,28)", None, batch_normalization_forward),
+    ]
+    for shape in SEEN_WRONG:
+        found.append(Case(normalization, back, "(%d,%d,%d,%d)" % shape, "H1", batch_normalization(shape)))
+    found += [
+        Case(normalization, back, exposed_case, "H1", exposed),
+        Case(hazards, "multiply", "h * h2 of " + of_two, "H2", combine(lambda g, h: g * h)),
+        Case(hazards, "multiply", "h * h " + of_one, "H2", combine(lambda g, h: g * g)),
+        Case(hazards, "divide", "h / h2 of " + of_two, "H2", combine(lambda g, h: g / h)),
+        Case(hazards, "load_npz", "into a model after to_intel64()", "H3", load_after),
+        Case(hazards, lrn, of_one, "H14", after_convolution(lambda F, h: F.local_response_normalization(h), 720)),
+        # 4 is a multiple of neither block size: 16 channels with AVX-512, 8 without.
+        Case(hazards, "concat", "convolutions of 16 and 4 channels", "H7", concat(16, 4)),
+    ]
+    return found
+
+
+def judge(np, result):
+    """Compare what an operation gave with its reference; return the fields of a check."""
+    worst, where = 0.0, ""
+    for name, ours, reference in result.pairs:
+        error = relative_error(np, ours, reference)
+        if error > worst:
+            worst, where = error, name
+    limit = tolerance(result.terms)
+    right = worst <= limit and not result.note
+    finite = worst != float("inf")
+    if right:
+        message = ""
+    elif result.note:
+        message = result.note
+    elif finite:
+        message = "%s is off by %.2g" % (where, worst)
+    else:
+        message = "%s is NaN, infinite or of another shape" % where
+    return {
+        "status": "right" if right else "wrong",
+        "used_ideep": result.used,
+        "error": worst if finite else None,
+        "tolerance": limit,
+        "message": message,
+    }
+
+
+def relative_error(np, ours, reference):
+    """max |a - b| / max |b|; infinity where a is not there, not finite, or of another shape."""
+    if ours is None or reference is None:
+        return 0.0 if ours is reference else float("inf")
+    ours, reference = np.array(ours).astype(np.float64), np.array(reference).astype(np.float64)
+    if ours.shape != reference.shape or not np.isfinite(ours).all() or not np.isfinite(reference).all():
+        return float("inf")
+    if not ours.size:
+        return 0.0
+    difference, scale = float(abs(ours - reference).max()), float(abs(reference).max())
+    if not scale:
+        return float("inf") if difference else 0.0
+    return difference / scale
+
+
+def time_convolution(lab, repeats=REPEATS):
+    """Seconds of convolution forward + backward, NumPy and iDeep in turn, after two rounds that do not count."""
+    n, c, k, r, side = CONV_TIMED
+    x, w, gy = lab.arrays((n, c, side, side), (k, c, r, r), (n, k, side, side))
+
+    def once(context):
+        variables = lab.chainer.Variable(x), lab.chainer.Variable(w)
+        with context:
+            started = time.time()
+            y = lab.F.convolution_2d(variables[0], variables[1], pad=r // 2)
+            y.grad = gy
+            y.backward()
+            return time.time() - started
+
+    seconds = {"numpy": [], "ideep": []}
+    for turn in range(-2, repeats):
+        for name, context in (("numpy", lab.numpy()), ("ideep", lab.ideep())):
+            spent = once(context)
+            if turn >= 0:
+                seconds[name].append(spent)
+    # Forward: one multiplication and one addition for each weight at each output; backward twice that.
+    flops = 3 * 2 * n * k * c * r * r * side * side
+    text = "batch %d, %d to %d channels, %dx%d, kernel %dx%d" % (n, c, k, side, side, r, r)
+    return dict(seconds, case=text, flops=flops)
+
+
+def child_main(cookie, order):
+    """Do what the parent asks, and tell it before and after each operation."""
+    # The default action ends a process that hangs in native code, too; an inherited "ignore" would not.
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+
+    def tell(**event):
+        text = "\n%s%s%s\n" % (cookie, json.dumps(event, sort_keys=True), cookie)
+        os.write(1, text.encode("ascii"))
+
+    signal.alarm(order["op_seconds"])
+    try:
+        lab = Lab(order["emulated"])
+    except Exception as error:
+        tell(event="failed", message=describe(error))
+        return
+    tell(event="ready", threads=lab.threads, available=lab.available, reason=lab.reason)
+    if order["group"] == "timing":
+        signal.alarm(order["op_seconds"])
+        tell(event="timing", timing=time_convolution(lab))
+        return
+    table = cases()
+    for index in order["indexes"]:
+        case = table[index]
+        signal.alarm(order["op_seconds"])
+        text, hazard = case.case, case.hazard
+        try:
+            if callable(text):
+                text = "(%d,%d,%d,%d)" % text(lab)
+            about_garbage = lab.garbage and "batch_normalization" in case.op
+            hazard = None if about_garbage else hazard
+            tell(event="start", index=index, case=text, hazard=hazard)
+            fields = judge(lab.np, case.run(lab))
+            if about_garbage and fields["status"] == "wrong":
+                fields["message"] += ": this Chainer hands on memory that this ideep4py does not fill"
+        except NotRun as reason:
+            fields = {"status": "not-run", "message": str(reason)}
+        except Exception as error:
+            fields = {"status": "raised", "message": describe(error)[:500]}
+        tell(event="done", index=index, fields=fields)
+    signal.alarm(0)
+
+
+# ------------------------------------------------------------------------------------------- in the parent
+
+
+class Child(object):
+    """A process that runs some operations: its events, and how it ended."""
+
+    def __init__(self, setting, order):
+        self.events, self.lines, self.stderr, self.code, self.killed = [], [], "", None, False
+        left = setting["deadline"] - time.time()
+        if left < 1:
+            self.killed = True
+            return
+        order = dict(
+            order, emulated=bool(setting["emulator"]), op_seconds=max(1, int(min(setting["op_seconds"], left)))
+        )
+        words = setting["emulator"] + [sys.executable, "-B", "-c", BOOT, "child", setting["cookie"], json.dumps(order)]
+        env = dict(setting["env"])
+        if order["group"] != "timing":
+            env["MKLDNN_VERBOSE"] = "1"
+        pipe = subprocess.PIPE
+        process = subprocess.Popen(words, stdin=pipe, stdout=pipe, stderr=pipe, env=env)
+        timer = threading.Timer(left, self.kill, [process])
+        timer.start()
+        try:
+            out, err = process.communicate(marshal.dumps(PROGRAM))
+        finally:
+            timer.cancel()
+        self.code = process.returncode
+        self.stderr = err.decode("utf-8", "replace")
+        parts = out.decode("utf-8", "replace").split(setting["cookie"])
+        self.events = [json.loads(part) for part in parts[1::2]]
+        self.lines = re.findall("mkldnn_verbose,[^\n]*", "\n".join(parts[::2]))
+
+    def kill(self, process):
+        """End it, from the timer."""
+        self.killed = True
+        process.kill()
+
+    def first(self, kind):
+        """The first event of this kind, or None."""
+        return next((event for event in self.events if event["event"] == kind), None)
+
+    def ending(self):
+        """How it ended when it should not have: a status and a text."""
+        if self.killed or self.code == -signal.SIGALRM:
+            return "timeout", "took too long"
+        lines = [line.strip() for line in self.stderr.splitlines()]
+        # What an emulator or the shell adds to the program's own last words says nothing of the cause.
+        own = [line for line in lines if line and not line.startswith("qemu: ")]
+        # C++ tells the type of what was thrown one line before what it says.
+        words = 2 if own and own[-1].startswith("what():") else 1
+        last = " ".join(own[-words:])[:300]
+        if self.code is not None and self.code < 0:
+            return "crashed", "%s%s" % (signal_name(-self.code), last and ": " + last)
+        return "crashed", "ended with exit code %s%s" % (self.code, last and ": " + last)
+
+
+def signal_name(number):
+    """SIGABRT for 6."""
+    names = [name for name in dir(signal) if re.match("SIG[A-Z]+$", name) and getattr(signal, name) == number]
+    return min(names) if names else "signal %d" % number
+
+
+class Group(object):
+    """Runs the operations of one group in as many children as it takes, since some kill theirs."""
+
+    def __init__(self, setting, name, table):
+        self.setting, self.name, self.table = setting, name, table
+        self.checks, self.lines, self.ready, self.failure = [], [], None, ""
+
+    def run(self):
+        """Run all, and record each operation once."""
+        left = [index for index, case in enumerate(self.table) if case.group == self.name]
+        deaths = 0
+        while left:
+            if deaths == DEATHS:
+                self.give_up(left, "not tried: the %d before it ended their process" % DEATHS)
+                return
+            child = Child(self.setting, {"group": self.name, "indexes": left})
+            self.lines += child.lines
+            self.ready = self.ready or child.first("ready")
+            if child.first("ready") is None:
+                failed = child.first("failed")
+                status, text = ("raised", failed["message"]) if failed else child.ending()
+                self.failure = "%s (import of chainer)" % text if self.ready is None else self.failure
+                self.give_up(left, "%s: %s" % (status, text))
+                return
+            started = {}
+            done = 0
+            for event in child.events:
+                if event["event"] == "start":
+                    started[event["index"]] = event
+                elif event["event"] == "done":
+                    self.record(event["index"], started.pop(event["index"], {}), event["fields"])
+                    left.remove(event["index"])
+                    done += 1
+            if not left:
+                return
+            status, text = child.ending()
+            if child.code == 0:
+                status, text = "crashed", "its process ended early, with exit code 0"
+            self.record(left[0], started.get(left[0], {}), {"status": status, "message": text})
+            del left[0]
+            deaths = 1 if done else deaths + 1
+
+    def record(self, index, start, fields):
+        """Add the check of an operation; what the child told at its start wins over the table."""
+        case = self.table[index]
+        text = start.get("case") or case.case
+        if callable(text):
+            text = "the shape that is wrong with this cache and number of threads"
+        check = {"op": case.op, "case": text, "hazard": start.get("hazard", case.hazard), "used_ideep": None}
+        check.update({"error": None, "tolerance": None, "index": index}, **fields)
+        self.checks.append(check)
+
+    def give_up(self, left, reason):
+        """Record the operations that could not be tried."""
+        for index in left:
+            self.record(index, {}, {"status": "not-run", "message": reason})
+
+
+def user_environment():
+    """The environment that this process was started with, before any start-up file of Python changed it."""
+    try:
+        with open("/proc/self/environ", "rb") as stream:
+            entries = stream.read().split(b"\0")
+    except (OSError, IOError):
+        return dict(os.environ)
+    decode = getattr(os, "fsdecode", lambda data: data)
+    return dict(tuple(decode(entry).split("=", 1)) for entry in entries if b"=" in entry)
+
+
+def distinct(lines):
+    """One line of MKLDNN_VERBOSE for each primitive and implementation, in order."""
+    kept = {}
+    for position, line in enumerate(lines):
+        kept.setdefault(tuple(line.split(",")[:4]), (position, line))
+    return [line for _, line in sorted(kept.values())]
+
+
+def examine(request):
+    """Run every group and the timing; return the answer."""
+    setting = {
+        "emulator": [str(word) for word in request["emulator"]],
+        "deadline": time.time() + request["seconds"],
+        "op_seconds": request["op_seconds"],
+        "cookie": base64.b16encode(os.urandom(16)).decode("ascii"),
+        "env": user_environment(),
+    }
+    if request["threads"] is not None:
+        setting["env"]["OMP_NUM_THREADS"] = str(request["threads"])
+    table = cases()
+    names = sorted(set(case.group for case in table))
+    groups = [Group(setting, name, table) for name in names]
+    workers = [threading.Thread(target=group.run) for group in groups]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    ready = [group.ready for group in groups if group.ready]
+    failures = [group.failure for group in groups if group.failure]
+    checks = sorted((check for group in groups for check in group.checks), key=lambda check: check.pop("index"))
+    return {
+        "failure": "" if ready else (failures or ["no child answered in time"])[0],
+        "threads": ready[0]["threads"] if ready else None,
+        "available": ready[0]["available"] if ready else None,
+        "reason": ready[0]["reason"] if ready else "",
+        "checks": checks,
+        "verbose": distinct([line for group in groups for line in group.lines]),
+        "timing": measure(setting) if ready and request["timing"] else None,
+    }
+
+
+def measure(setting):
+    """The timing, in a child of its own while nothing else runs; None where it did not end."""
+    event = Child(setting, {"group": "timing"}).first("timing")
+    return event and event["timing"]
+
+
+def main():
+    """Be the parent, or the child if started as one."""
+    if sys.argv[0] == "-c" and sys.argv[1] == "child":
+        child_main(sys.argv[2], json.loads(sys.argv[3]))
+        return
+    try:
+        import resource
+
+        # A child that aborts leaves no core file in the folder where the user stands.
+        resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
+    except (ImportError, ValueError, OSError):
+        pass
+    cookie, encoded = sys.argv[1:3]
+    answer = examine(json.loads(base64.urlsafe_b64decode(encoded.encode("ascii")).decode("ascii")))
+    sys.stdout.write("%s%s%s\n" % (cookie, json.dumps(answer, sort_keys=True), cookie))
+
+
+if __name__ == "__main__":
+    main()
