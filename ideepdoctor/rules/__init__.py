@@ -40,6 +40,7 @@ from ideepdoctor.rules.idp605 import IDP605
 from ideepdoctor.rules.idp606 import IDP606
 from ideepdoctor.rules.idp607 import IDP607
 from ideepdoctor.rules.idp608 import IDP608
+from ideepdoctor.rules.idp609 import IDP609
 from ideepdoctor.rules.idp701 import IDP701
 from ideepdoctor.rules.idp702 import IDP702
 
@@ -81,6 +82,7 @@ RULES: tuple[type[Rule], ...] = (
     IDP606,
     IDP607,
     IDP608,
+    IDP609,
     IDP701,
     IDP702,
 )

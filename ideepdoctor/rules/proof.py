@@ -8,7 +8,7 @@ from ideepdoctor.model.facts import Facts, OpCheck
 from ideepdoctor.model.findings import Evidence
 
 BAD = ("wrong", "crashed", "raised", "timeout")
-KNOWN = ("H1", "H2", "H3", "H7", "to_intel64-bn")
+KNOWN = ("H1", "H2", "H3", "H7", "H14", "to_intel64-bn")
 """Hazards that have a rule of their own."""
 
 
