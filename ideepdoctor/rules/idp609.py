@@ -54,6 +54,6 @@ class IDP609(Rule):
                 found=describe(checks),
                 needed="gradients that agree with NumPy",
                 consequence="AlexNet, GoogLeNet and their like learn from wrong gradients below the LRN, silently",
-                next_step="write F.local_response_normalization(h + 0), or keep it on NumPy: ideepdoctor explain IDP609",
+                next_step="write F.local_response_normalization(h + 0), or keep it on NumPy (see explain)",
                 evidence=evidence(checks),
             )

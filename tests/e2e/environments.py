@@ -63,8 +63,12 @@ def doctor(
 
 
 def copy_environment(source: Path, destination: Path) -> Path:
-    """Copy an environment, links as links; return the copy."""
+    """Copy an environment, links as links, and make its commands start the copy; return the copy."""
     shutil.copytree(source, destination, symlinks=True)
+    for script in (destination / "bin").iterdir():
+        text = b"" if script.is_symlink() else script.read_bytes()
+        if text.startswith(b"#!") and str(source).encode() in text:
+            script.write_bytes(text.replace(str(source).encode(), str(destination).encode()))
     return destination
 
 
