@@ -9,11 +9,17 @@ REQUEST is URL-safe base64 of a JSON object:
   seconds          for everything together
   op_seconds       for the imports, and for each operation
 
-Answer: ``failure`` (why nothing could run, or ""), ``threads`` (what the OpenMP runtime uses, or null), ``available``
-and ``reason`` (Chainer's own word on iDeep, null and "" where nothing ran), ``checks`` (objects with op, case, hazard,
-status, used_ideep, error, tolerance, message; an error of null is one that is not finite, or none), ``verbose``
-(MKLDNN_VERBOSE lines, one per primitive and implementation) and ``timing`` (null, or an object with case, flops and
-two lists of seconds, numpy and ideep, in the order they were measured).
+Answer:
+  failure          why nothing could run, or ""
+  threads          what the OpenMP runtime uses, or null
+  available        Chainer's own word on iDeep, null where nothing ran
+  reason           why it is not available, or ""
+  checks           objects with op, case, hazard, status, used_ideep, error, tolerance, message; an error of null is one
+                   that is not finite, or none
+  tells_kernels    whether this MKL-DNN knows MKLDNN_VERBOSE; null where unknown
+  jit_code         whether the first convolution made executable memory; null where unknown
+  verbose          MKLDNN_VERBOSE lines, one per primitive and implementation
+  timing           null, or an object with case, flops and two lists of seconds, numpy and ideep, as measured in turn
 
 A child gets this same program as a marshalled code object on its standard input, because a program that came over a
 pipe cannot be read twice and a command line has no room for it. It is started without -E and -s, with the environment
@@ -45,10 +51,10 @@ BOOT = (
 # Unit roundoff of float32.
 ROUNDOFF = 2.0**-24
 # The error of a sum of n terms, each rounded as if at random, stays below LAMBDA * sqrt(n) * roundoff, relative to
-# the largest partial sum, with probability 1 - 2 exp(-LAMBDA^2 / 2), here 1 - 7e-6 (Higham and Mary, "A new approach
-# to probabilistic rounding error analysis", SIAM J. Sci. Comput. 41(5), 2019). For the random data here the largest
-# partial sum is about the largest element of the result, which is what the errors are relative to.
-LAMBDA = 5.0
+# the largest partial sum, with probability 1 - 2 exp(-LAMBDA^2 / 2) (Higham and Mary, "A new approach to
+# probabilistic rounding error analysis", SIAM J. Sci. Comput. 41(5), 2019). 5 would do; 8 leaves room for results
+# whose largest element, which the errors here are relative to, happens to be smaller than the partial sums.
+LAMBDA = 8.0
 # Divisions, roots and powers in a kernel are a few units in the last place off however few terms there are.
 LEAST_TERMS = 64
 
@@ -194,6 +200,29 @@ def omp_threads():
             paths = [line.split()[-1] for line in stream if "libiomp5" in line]
         return int(ctypes.CDLL(paths[0]).omp_get_max_threads()) if paths else None
     except (OSError, IOError, AttributeError):
+        return None
+
+
+def code_pages():
+    """Mappings of this process that are executable and belong to no file: where JIT code is."""
+    try:
+        with open("/proc/self/maps") as stream:
+            fields = [line.split() for line in stream]
+    except (OSError, IOError):
+        return set()
+    return set(words[0] for words in fields if "x" in words[1] and (len(words) < 6 or words[5] == "[heap]"))
+
+
+def can_tell_kernels():
+    """Whether the MKL-DNN of this process knows MKLDNN_VERBOSE: ideep4py 1.0.3 brings one that does not."""
+    try:
+        with open("/proc/self/maps") as stream:
+            paths = [line.split()[-1] for line in stream if "libmkldnn" in line]
+        if not paths:
+            return None
+        with open(paths[0], "rb") as stream:
+            return b"MKLDNN_VERBOSE" in stream.read()
+    except (OSError, IOError):
         return None
 
 
@@ -371,10 +400,8 @@ def gradients(result):
 
 
 def exposed_case(lab):
-    """The text of the case that is made for this machine, or why there is none."""
-    if (lab.threads or 1) < 2:
-        raise NotRun("one thread: no shape exposes the faulty kernel")
-    shape = exposing_shape(lab.threads, cache_bytes(lab.emulated))
+    """The shape that is made for this machine; one thread is right at any, and gets the shape of two."""
+    shape = exposing_shape(max(2, lab.threads or 1), cache_bytes(lab.emulated))
     if shape[0] * shape[1] * shape[2] * shape[3] > MOST_ELEMENTS:
         raise NotRun("the shape that exposes the fault is too large to compute in seconds: %s" % (shape,))
     return shape
@@ -501,7 +528,7 @@ def cases():
         Case(core, "max_pooling", "3x3, stride 2, " + of_one, None, after_convolution(max_pooling)),
         Case(core, "average_pooling", "3x3, stride 2, " + of_one, None, after_convolution(average_pooling)),
         Case(core, "linear", "x (32,128), W (64,128)", None, linear),
-        Case(core, lrn, "(2,16,8,8)", None, local_response_normalization),
+        Case(core, lrn, "(2,16,8,8)", "H14", local_response_normalization),
         Case(core, "concat", "convolutions of 16 and 16 channels", None, concat(16, 16)),
         Case(core, "dropout", "ratio 0.4, (4,16,32,32), by its own mask", None, dropout),
         Case(core, "lstm", "32 units, batch 8", None, lstm),
@@ -613,7 +640,7 @@ def child_main(cookie, order):
         signal.alarm(order["op_seconds"])
         tell(event="timing", timing=time_convolution(lab))
         return
-    table = cases()
+    table, before = cases(), code_pages()
     for index in order["indexes"]:
         case = table[index]
         signal.alarm(order["op_seconds"])
@@ -632,6 +659,8 @@ def child_main(cookie, order):
         except Exception as error:
             fields = {"status": "raised", "message": describe(error)[:500]}
         tell(event="done", index=index, fields=fields)
+        if index == 0:
+            tell(event="kernel", told=can_tell_kernels(), jit_code=bool(code_pages() - before))
     signal.alarm(0)
 
 
@@ -703,7 +732,7 @@ class Group(object):
 
     def __init__(self, setting, name, table):
         self.setting, self.name, self.table = setting, name, table
-        self.checks, self.lines, self.ready, self.failure = [], [], None, ""
+        self.checks, self.lines, self.ready, self.kernel, self.failure = [], [], None, None, ""
 
     def run(self):
         """Run all, and record each operation once."""
@@ -716,10 +745,11 @@ class Group(object):
             child = Child(self.setting, {"group": self.name, "indexes": left})
             self.lines += child.lines
             self.ready = self.ready or child.first("ready")
+            self.kernel = self.kernel or child.first("kernel")
             if child.first("ready") is None:
                 failed = child.first("failed")
                 status, text = ("raised", failed["message"]) if failed else child.ending()
-                self.failure = "%s (import of chainer)" % text if self.ready is None else self.failure
+                self.failure = "import of chainer: " + text if self.ready is None else self.failure
                 self.give_up(left, "%s: %s" % (status, text))
                 return
             started = {}
@@ -795,6 +825,7 @@ def examine(request):
     for worker in workers:
         worker.join()
     ready = [group.ready for group in groups if group.ready]
+    kernel = next((group.kernel for group in groups if group.kernel), {})
     failures = [group.failure for group in groups if group.failure]
     checks = sorted((check for group in groups for check in group.checks), key=lambda check: check.pop("index"))
     return {
@@ -803,6 +834,8 @@ def examine(request):
         "available": ready[0]["available"] if ready else None,
         "reason": ready[0]["reason"] if ready else "",
         "checks": checks,
+        "tells_kernels": kernel.get("told"),
+        "jit_code": kernel.get("jit_code"),
         "verbose": distinct([line for group in groups for line in group.lines]),
         "timing": measure(setting) if ready and request["timing"] else None,
     }

@@ -15,6 +15,8 @@ from ideepdoctor.system import System
 from ideepdoctor.targets.target import Target, run_payload
 
 RAN = ("right", "wrong")
+UNNAMED = "jit:unnamed"
+"""The kernel where MKL-DNN made code for this processor but was built without MKLDNN_VERBOSE (ideep4py 1.0.3)."""
 
 _OP_SECONDS = 20
 """For the imports and for each operation; the slowest takes 0.3 s on a machine with 28 threads."""
@@ -81,6 +83,8 @@ def smoke_from(answer: Mapping[str, Any], *, asked_threads: int | None, seconds:
     """
     threads = int(answer["threads"] or asked_threads or 1)
     kernel = verbose.convolution_kernel(verbose.parse(answer["verbose"]))
+    if kernel is None and answer["tells_kernels"] is False and answer["jit_code"]:
+        kernel = UNNAMED
     checks = tuple(_check(item, threads) for item in answer["checks"])
     used = None if answer["failure"] else _used(checks, kernel)
     if used is False and answer["reason"]:
