@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ideepdoctor.commands.session import Session, TargetOptions, examine, find_target
 from ideepdoctor.errors import UsageError
-from ideepdoctor.model.plan import EditBlock, Plan, Step
+from ideepdoctor.model.plan import EditBlock, Plan, Step, WriteFile
 from ideepdoctor.model.report import Report
 
 if TYPE_CHECKING:
@@ -71,6 +71,9 @@ def write(session: Session, options: TargetOptions, where: str, shell: str | Non
         steps = startup_files(chosen, facts.python.purelib)
     else:
         steps = (_rc_step(session, chosen, where, shell),)
+    steps = tuple(step for step in steps if not _holds(step))
+    if not steps:
+        return Report("env", extra={"verdict": "nothing to write: it is there already", "applied": False})
     plan = Plan(f"variables for {facts.python.executable}", steps)
     before = Report("env", facts=facts, plan=plan)
     if not session.agrees(before):
@@ -83,6 +86,19 @@ def write(session: Session, options: TargetOptions, where: str, shell: str | Non
         plan=plan,
         extra={"verdict": "written", "applied": True, "journal": journal, "next": [f"ideepdoctor undo {journal}"]},
     )
+
+
+def _holds(step: Step) -> bool:
+    """Whether a file already is what the step would make of it."""
+    from ideepdoctor.treatment.shellrc import put_block
+
+    if not isinstance(step, EditBlock | WriteFile):
+        return False
+    try:
+        text = Path(step.path).read_bytes().decode("utf-8", "surrogateescape")
+    except OSError:
+        return False
+    return text == (step.content if isinstance(step, WriteFile) else put_block(text, step.block))
 
 
 def _rc_step(session: Session, chosen: tuple[Variable, ...], where: str, shell: str | None) -> EditBlock:

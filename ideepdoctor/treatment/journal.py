@@ -112,8 +112,9 @@ class Journal:
 
 
 def new_id() -> str:
-    """A name for a run: UTC time, so that names sort by age, and four random letters."""
-    return f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
+    """A name for a run: UTC time to the millisecond, so that names sort by age, and two random letters."""
+    now = datetime.now(UTC)
+    return f"{now:%Y%m%d-%H%M%S}-{now.microsecond // 1000:03d}{secrets.token_hex(1)}"
 
 
 def journal_path(state: str, run_id: str) -> str:
