@@ -304,6 +304,15 @@ def local_response_normalization(lab):
     return lab.compare(lab.F.local_response_normalization, ((2, 16, 8, 8),), "x", LEAST_TERMS)
 
 
+def normalize_then_convolve(lab):
+    """Local response normalization of a plain array whose gradient comes from a convolution, as in GoogLeNet."""
+
+    def function(x, w):
+        return lab.F.convolution_2d(lab.F.local_response_normalization(x), w, pad=1)
+
+    return lab.compare(function, ((2, 16, 8, 8), (16, 16, 3, 3)), "xW", 720)
+
+
 def lstm(lab):
     """One step of an LSTM: only its linear layer and its hyperbolic tangents can be iDeep's."""
 
@@ -546,6 +555,7 @@ def cases():
         Case(hazards, "divide", "h / h2 of " + of_two, "H2", combine(lambda g, h: g / h)),
         Case(hazards, "load_npz", "into a model after to_intel64()", "H3", load_after),
         Case(hazards, lrn, of_one, "H14", after_convolution(lambda F, h: F.local_response_normalization(h), 720)),
+        Case(hazards, lrn, "(2,16,8,8), then a convolution", "H14", normalize_then_convolve),
         # 4 is a multiple of neither block size: 16 channels with AVX-512, 8 without.
         Case(hazards, "concat", "convolutions of 16 and 4 channels", "H7", concat(16, 4)),
     ]
