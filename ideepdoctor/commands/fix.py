@@ -5,7 +5,6 @@ from __future__ import annotations
 from ideepdoctor.commands.session import Session, TargetOptions, examine, find_target, judge_all
 from ideepdoctor.commands.smoke import prove
 from ideepdoctor.commands.verdict import verdict
-from ideepdoctor.model.facts import Facts
 from ideepdoctor.model.findings import FixSafety, Severity
 from ideepdoctor.model.plan import Plan
 from ideepdoctor.model.report import Report
@@ -68,8 +67,7 @@ def apply_and_check(session: Session, target: Target, before: Report, plan: Plan
 
 def check_again(session: Session, target: Target, command: str, journal: str) -> Report:
     """Examine and prove a target that was just changed."""
-    facts: Facts
-    facts, result = prove(session, target, examine(session, target))
+    facts, result = prove(session, target)
     judgement = judge_all(facts)
     return Report(
         command,

@@ -113,7 +113,7 @@ def _again(session: Session, options: SetupOptions, env_dir: Path) -> Report:
             hint=f"choose another folder: ideepdoctor setup --env DIR\n"
             f"or mend this one: ideepdoctor setup --in-place --python {shown}",
         )
-    return _proved(session, target, env_dir, None, stack, lock, facts)
+    return _proved(session, target, env_dir, None, stack, lock)
 
 
 def _differences(facts: Facts, lock: Lock) -> str:
@@ -132,10 +132,8 @@ def _proved(
     journal: str | None,
     stack: Stack,
     lock: Lock,
-    facts: Facts | None = None,
 ) -> Report:
-    facts = examine(session, target, interpreters=False) if facts is None else facts
-    facts, result = prove(session, target, facts)
+    facts, result = prove(session, target)
     judgement = judge_all(facts)
     shown = _short(env_dir, session.cwd)
     steps = [f"run a script: {shown}/bin/python your_script.py", f"or activate it: . {shown}/bin/activate"]
@@ -185,7 +183,7 @@ def _in_place(session: Session, options: SetupOptions) -> Report:
     plan = in_place_plan(facts, lock)
     before = Report("setup", facts=facts, judgement=judge_all(facts), plan=plan if plan.steps else None)
     if not plan.steps:
-        return _proved(session, target, Path(facts.python.prefix), None, stack, lock, facts)
+        return _proved(session, target, Path(facts.python.prefix), None, stack, lock)
     if options.dry_run:
         return before
     return apply_and_check(session, target, before, plan)

@@ -25,7 +25,7 @@ class IDP609(Rule):
         a plain array: ``F.local_response_normalization(h + 0)``.
 
     References
-        Measured with 2.0.0.post3 and Chainer 7.8.1, and 1.0.3 with 4.0.0b4; right with 1.0.4 and 4.5.0, and on plain arrays.
+        Measured with 2.0.0.post3 and Chainer 7.8.1, and with 1.0.3 and 4.0.0b4; right with 1.0.4 and 4.5.0.
     """
 
     title = "LRN of a convolution's output computes wrong gradients here"
