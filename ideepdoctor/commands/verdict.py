@@ -34,7 +34,7 @@ def verdict(facts: Facts, judgement: Judgement, smoke: Smoke) -> str:
     sentences = [f"{head}: {stack}; iDeep is used (kernel {smoke.kernel}, {_threads(smoke.threads)})."]
     right = [c.max_relative_error for c in smoke.checks if c.status == "right" and c.max_relative_error is not None]
     bad = [check for check in smoke.checks if check.status in _WRONG]
-    hazards = sorted({check.hazard for check in bad if check.hazard})
+    hazards = sorted({check.hazard for check in bad if check.hazard}, key=lambda name: (len(name), name))
     worst = f"worst relative error {max(right):.1e}" if right else "nothing was compared"
     tried = sum(1 for check in smoke.checks if check.status != "not-run")
     sentences.append(f"{tried - len(bad)} of {tried} checks are right, {worst}.")

@@ -47,7 +47,7 @@ def render(report: Report, to: Console, *, fail_on: FailOn = FailOn.ERROR, detai
     if report.plan is not None:
         to.print(plan_lines(report.plan))
     if report.smoke is not None:
-        to.print(smoke_lines(report.smoke, details=details))
+        to.print(smoke_lines(report.smoke, details=details, found_below=report.judgement is not None))
     if report.judgement is not None:
         for block in _finding_blocks(report.judgement, details=details):
             to.print(block)
@@ -106,8 +106,8 @@ def _worst(checks: Iterable[OpCheck], states: tuple[str, ...]) -> OpCheck | None
     return max(measured, key=lambda item: item.max_relative_error or 0.0, default=None)
 
 
-def smoke_lines(smoke: Smoke, *, details: bool = False) -> RenderableType:
-    """Used, right, faster: three lines, and each case that is not right."""
+def smoke_lines(smoke: Smoke, *, details: bool = False, found_below: bool = False) -> RenderableType:
+    """Used, right, faster: three lines, and each case that is not right where no findings follow that name them."""
     if smoke.failure:
         return _rows([("smoke", f"could not run: {smoke.failure}")])
     used = {True: "yes", False: "NO, NumPy did the work", None: "not known"}[smoke.used]
@@ -116,11 +116,13 @@ def smoke_lines(smoke: Smoke, *, details: bool = False) -> RenderableType:
     bad = [item for item in tried if item.status in _WRONG_STATES]
     best = _worst(smoke.checks, ("right",))
     error = "" if best is None or best.max_relative_error is None else f", worst error {best.max_relative_error:.1e}"
+    rest = "; the others are the findings below" if bad and found_below else ""
     pairs = [
         ("used", f"{used}{kernel}, {smoke.threads} thread{'s' if smoke.threads != 1 else ''}"),
-        ("right", f"{len(tried) - len(bad)} of {len(tried)} checks agree with float64{error}"),
+        ("right", f"{len(tried) - len(bad)} of {len(tried)} checks agree with float64{error}{rest}"),
     ]
-    pairs += [("", f"{item.status}: {describe(item)}") for item in bad]
+    if details or not found_below:
+        pairs += [("", f"{item.status}: {describe(item)}") for item in bad]
     if details:
         pairs += [("", f"{item.status}: {describe(item)}") for item in smoke.checks if item not in bad]
     if smoke.timing is not None:

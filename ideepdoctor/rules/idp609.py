@@ -1,4 +1,4 @@
-"""IDP609: LRN of a convolution's output computes wrong gradients."""
+"""IDP609: LRN beside a convolution computes wrong gradients."""
 
 from __future__ import annotations
 
@@ -11,24 +11,26 @@ from ideepdoctor.rules.proof import check, describe, evidence, failing, smoke
 
 
 class IDP609(Rule):
-    """The gradient of local response normalization is wrong where its input is the output of a convolution.
+    """The gradient of local response normalization is wrong where a convolution stands before or after it.
 
     What it checks
-        F.local_response_normalization of a blocked array, forward and backward, against NumPy in float64.
+        F.local_response_normalization before and after a convolution, forward and backward, against NumPy in float64.
 
     Why it matters
-        AlexNet and GoogLeNet are built like that (convolution, ReLU, LRN): every layer below the LRN learns from wrong
-        gradients, off by more than 100 %, at any number of threads and without a message. The forward pass is right.
+        The kernel is wrong when input and incoming gradient lie in different layouts: a convolution's output with a
+        plain gradient, or a plain array whose gradient comes from a convolution. AlexNet and GoogLeNet are built like
+        that: every layer below learns from gradients that are off by more than 100 %, at any number of threads and
+        without a message. The forward pass is right.
 
     How to fix
-        NumPy for that function alone: ``with chainer.using_config('use_ideep', 'never'):`` around its call; or give it
-        a plain array: ``F.local_response_normalization(h + 0)``.
+        Make both plain: ``F.local_response_normalization(h + 0) * 1.0``. (``h + 0`` alone, or ``use_ideep='never'``
+        around the call, helps only where no convolution follows.)
 
     References
-        Measured with 2.0.0.post3 and Chainer 7.8.1, and with 1.0.3 and 4.0.0b4; right with 1.0.4 and 4.5.0.
+        Measured with 2.0.0.post3 and Chainer 5.4.0 to 7.8.1, and less so with 1.0.3 and 4.0.0b4; right with 1.0.4.
     """
 
-    title = "LRN of a convolution's output computes wrong gradients here"
+    title = "LRN beside a convolution computes wrong gradients here"
     severity = Severity.WARNING
     requires = ("IDP303", "IDP304", "IDP601")
     ok = (
@@ -54,6 +56,6 @@ class IDP609(Rule):
                 found=describe(checks),
                 needed="gradients that agree with NumPy",
                 consequence="AlexNet, GoogLeNet and their like learn from wrong gradients below the LRN, silently",
-                next_step="write F.local_response_normalization(h + 0), or keep it on NumPy (see explain)",
+                next_step="write F.local_response_normalization(h + 0) * 1.0 for it",
                 evidence=evidence(checks),
             )

@@ -1,0 +1,73 @@
+"""The README's output blocks: run the real commands and write, or compare, what they print.
+
+    python tests/readme.py     # rewrites the blocks between <!-- output: NAME --> and <!-- end -->
+
+``test_readme.py`` compares. Numbers and folders differ from run to run and are not compared.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+README = Path(__file__).parents[1] / "README.md"
+BLOCK = re.compile(r"<!-- output: (\w+) -->\n(.*?)<!-- end -->", re.DOTALL)
+
+
+def printed(*words: str, cwd: Path, shown: str) -> str:
+    """What a command prints on standard output at 80 columns, as an indented block below the command line."""
+    dropped = ("CHAINER_USE_IDEEP", "IDEEPDOCTOR_FORMAT", "OMP_NUM_THREADS", "VIRTUAL_ENV", "CI")
+    env = {name: value for name, value in os.environ.items() if name not in dropped}
+    env |= {"COLUMNS": "80", "NO_COLOR": "1"}
+    done = subprocess.run(
+        [sys.executable, "-m", "ideepdoctor", *words], capture_output=True, text=True, env=env, cwd=cwd, timeout=300
+    )
+    text = done.stdout.replace(f"{cwd}/", "")
+    lines = [f"$ {shown}", *(line.rstrip() for line in text.splitlines())]
+    return "\n" + "".join(f"    {line}".rstrip() + "\n" for line in lines) + "\n"
+
+
+def blocks(folder: Path, break_numpy: object) -> dict[str, str]:
+    """Every output block of the README, made anew in an empty folder.
+
+    Args:
+        folder: where ``.ideep`` is made.
+        break_numpy: called with the environment's folder, to put numpy 1.15.4 into it.
+    """
+    assert callable(break_numpy)
+    made = printed("setup", "--python", "3.7", cwd=folder, shown="ideepdoctor setup")
+    break_numpy(folder / ".ideep")
+    broken = printed("diagnose", cwd=folder, shown="ideepdoctor diagnose")
+    return {"setup": made, "broken": broken}
+
+
+def comparable(text: str) -> str:
+    """A block without what differs from run to run: numbers, folders, line breaks."""
+    text = re.sub(r"\d[\d.e+-]*", "N", text)
+    text = re.sub(r"\S*/(?=bin/python|\.ideep)", "", text)
+    return re.sub(r"\s+", " ", text).strip()
+
+
+def main() -> None:
+    """Rewrite the blocks."""
+    from tests.e2e.environments import pip_install
+
+    with tempfile.TemporaryDirectory() as name:
+        os.environ["IDEEPDOCTOR_STATE_DIR"] = f"{name}/state"
+        folder = Path(name) / "work"
+        folder.mkdir()
+        fresh = blocks(folder, lambda env: pip_install(env, "numpy==1.15.4"))
+    text = README.read_text("utf-8")
+    for found in BLOCK.finditer(text):
+        title = found.group(1)
+        text = text.replace(found.group(0), f"<!-- output: {title} -->\n{fresh[title]}<!-- end -->")
+    README.write_text(text, "utf-8")
+
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(README.parent))
+    main()
