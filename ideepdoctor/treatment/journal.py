@@ -42,6 +42,8 @@ class Run:
     """By step: what was noted after it."""
     ended: Note = field(default_factory=dict)
     """What was noted at the end of a run that went well."""
+    undo_begun: bool = False
+    """Whether taking it back was begun: what is half put back then is no change of the user's."""
 
     @property
     def to_reverse(self) -> tuple[int, ...]:
@@ -153,6 +155,7 @@ def read(state: str, run_id: str) -> Run:
     results: dict[int, Note] = {}
     status = UNFINISHED
     ended: Note = {}
+    undo_begun = False
     for event in events[1:]:
         kind = event["event"]
         if kind == "intent":
@@ -164,9 +167,9 @@ def read(state: str, run_id: str) -> Run:
             results.pop(event["step"], None)
         elif kind == "plan-end":
             status, ended = event["status"], event.get("note") or ended
-        elif kind == "resumed":
-            status = UNFINISHED
-    return Run(run_id, first["started"], first["command"], plan, status, intents, results, ended)
+        elif kind == "undo-begin":
+            undo_begun = True
+    return Run(run_id, first["started"], first["command"], plan, status, intents, results, ended, undo_begun)
 
 
 def _events(path: Path) -> list[dict[str, Any]]:

@@ -49,8 +49,9 @@ def undo(system: System, state: str, run_id: str | None, *, force: bool, sink: P
         run = _wanted(state, run_id)
         journal = Journal(system, state, run.id)
         around = Surroundings(system, journal.backup, cache_folder(os.environ), sink.detail)
-        if not force:
+        if not (force or run.undo_begun):
             _refuse_where_changed(run, around)
+        journal.note("undo-begin")
         sink.step(1, 1, f"taking back: {run.plan.title}")
         try:
             reverse_all(run, journal, around)
