@@ -20,7 +20,7 @@ from ideepdoctor.treatment.undo import undo
 from tests.treatment.killed import prepare
 
 ROOT = Path(__file__).parents[2]
-MOST = 120
+MOST = 45
 
 
 def run(folder: Path, command: str, number: int = 0) -> int:
