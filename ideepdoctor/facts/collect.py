@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
-from typing import Any, TypeVar
+from typing import Any
 
 from ideepdoctor import __version__
 from ideepdoctor.facts.answer import Answer
-from ideepdoctor.facts.cpu import Cpuid, build_cpu
+from ideepdoctor.facts.cpu import build_cpu
 from ideepdoctor.facts.host import container_kind, parse_libc, parse_os_name
 from ideepdoctor.facts.limits import Level, build_limits
 from ideepdoctor.facts.outcomes import read_chainer, read_imports, read_libraries, read_shadows, shadow_rows
@@ -27,8 +27,6 @@ from ideepdoctor.model.facts import (
 )
 from ideepdoctor.system import System
 from ideepdoctor.targets.target import Target, run_payload
-
-T = TypeVar("T")
 
 CHILD_SECONDS = 30.0
 """For each child of the probe: importing Chainer takes 0.7 s here, minutes are a hang."""
@@ -68,11 +66,11 @@ def collect(
         "timeout_seconds": limit,
         "cwd": cwd,
     }
-    with ThreadPoolExecutor(max_workers=2) as pool:
+    with ThreadPoolExecutor(max_workers=1) as pool:
         others = pool.submit(_find, system, environ) if interpreters and not target.transport else None
-        host = pool.submit(host_cpuid) if not (quick or target.transport) else None
         told = run_payload(system, target, "probe", request, timeout_seconds=limit * _ROUNDS + 30, env=environ)
-    return read_facts(told, target, quick=quick, host=_result(host), interpreters=_result(others))
+        found = None if others is None else others.result()
+    return read_facts(told, target, quick=quick, interpreters=found)
 
 
 def read_facts(
@@ -80,13 +78,12 @@ def read_facts(
     target: Target,
     *,
     quick: bool,
-    host: Cpuid | None = None,
     interpreters: tuple[Interpreter, ...] | None = None,
 ) -> Facts:
     """Turn the probe's answer into facts. Raises CouldNotCheck where it is not what a probe says."""
     answer = Answer(told)
     machine = answer.part("machine")
-    cpu = _cpu(answer, machine, host)
+    cpu = _cpu(answer, machine)
     imports = answer.maybe_part("imports")
     outcomes, first_op = read_imports(imports, bool(target.emulator)) if imports else (None, None)
     return Facts(
@@ -109,19 +106,6 @@ def read_facts(
     )
 
 
-def host_cpuid() -> Cpuid | None:
-    """CPUID as the doctor's own process sees it; None where executable memory or the processor refuses."""
-    try:
-        from cpuinfo.cpuinfo import CPUID  # type: ignore[import-untyped]
-
-        reader = CPUID()
-        flags = reader.get_flags(reader.get_max_extension_support())
-        info = reader.get_info()
-        return Cpuid(reader.get_vendor_id(), info["family"], info["model"], tuple(sorted(flags)))
-    except Exception:  # noqa: BLE001 - machine code in a foreign package: whatever it raises means "not known"
-        return None
-
-
 def _find(system: System, environ: Mapping[str, str]) -> tuple[Interpreter, ...]:
     """Look for the other interpreters."""
     from ideepdoctor.targets.find import find_interpreters
@@ -129,19 +113,14 @@ def _find(system: System, environ: Mapping[str, str]) -> tuple[Interpreter, ...]
     return find_interpreters(system, environ)
 
 
-def _result(future: Future[T] | None) -> T | None:
-    """The result of a task that was started, or None."""
-    return None if future is None else future.result()
-
-
-def _cpu(answer: Answer, machine: Answer, host: Cpuid | None) -> Cpu:
+def _cpu(answer: Answer, machine: Answer) -> Cpu:
     """The processor."""
     return build_cpu(
         machine.maybe_text("cpuinfo"),
         machine.maybe_text("topology") or "",
         answer.maybe_text("cpuid"),
         answer.maybe_text("loader_help"),
-        host,
+        answer.maybe_text("host_cpuid"),
     )
 
 

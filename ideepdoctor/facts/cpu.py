@@ -210,7 +210,7 @@ def is_emulated(info: CpuInfo, cpuid: Cpuid, host: Cpuid | None = None) -> bool:
     Args:
         info: /proc/cpuinfo as the target sees it.
         cpuid: CPUID as executed by the target.
-        host: CPUID as executed by the doctor on the same machine, None where not asked (remote target).
+        host: CPUID as executed on the same machine without the emulator; None where there is no emulator to leave out.
     """
     if info.vendor is not None and info.vendor != cpuid.vendor:
         return True
@@ -224,9 +224,14 @@ def is_emulated(info: CpuInfo, cpuid: Cpuid, host: Cpuid | None = None) -> bool:
 
 
 def build_cpu(
-    cpuinfo: str | None, topology: str, cpuid_text: str | None, loader_help: str | None, host: Cpuid | None = None
+    cpuinfo: str | None,
+    topology: str,
+    cpuid_text: str | None,
+    loader_help: str | None,
+    host_cpuid_text: str | None = None,
 ) -> Cpu:
     """Put together what the texts say (see the parsers above for their forms)."""
+    host = parse_cpuid(host_cpuid_text or "")
     info = parse_cpuinfo(cpuinfo or "")
     cpuid = parse_cpuid(cpuid_text or "")
     counts = parse_topology(topology)

@@ -67,6 +67,7 @@ cookie = sys.argv[1]
 arguments = sys.argv[2:]
 del sys.argv[1:]
 out = os.dup(1)
+err = os.dup(2)
 literal = repr if sys.version_info[0] == 2 else ascii
 def tell(name, value):
     data = (cookie + literal((name, value)) + cookie).encode("ascii")
@@ -78,64 +79,72 @@ def tell(name, value):
 # library has them: a set of (module, path, source).
 SHADOWS = r"""
 names = arguments[0].split(",")
-folder = os.getcwd()
-suspects = [(folder, "current folder")]
-listing = os.environ.get("PYTHONPATH", "").split(os.pathsep)
-suspects += [(os.path.abspath(entry), "PYTHONPATH") for entry in listing if entry]
-site = sys.modules.get("site")
-if getattr(site, "ENABLE_USER_SITE", None):
-    suspects.append((site.USER_SITE, "user site"))
+try:
+    folder = os.getcwd()
+except OSError:
+    folder = None
 def real(path):
     return os.path.realpath(path)
-clean = [real(entry) for entry in sys.path if entry]
-listed = set(real(entry) for entry, source in suspects[1:])
-own = [entry for entry in clean if entry not in listed and (entry != real(folder) or not first)]
-stdlib = real(os.path.dirname(os.__file__))
-# A current folder or PYTHONPATH entry that IS the environment's own folder hides nothing.
-own += [entry for entry in clean if entry not in own and (
-    entry.startswith(real(sys.prefix) + os.sep) or entry.startswith(stdlib + os.sep) or entry == stdlib)]
-if not first:
-    del suspects[0]
-suspects = [(entry, source) for entry, source in suspects if real(entry) not in own]
-def twin(entry, name):
-    base = os.path.join(entry, *name.split("."))
-    for candidate in (base + ".py", os.path.join(base, "__init__.py")):
-        if os.path.exists(candidate):
-            return candidate
-    parent = os.path.dirname(base)
-    start = os.path.basename(base)
-    try:
-        found = [one for one in os.listdir(parent) if one.startswith(start) and one.endswith(".so")
-                 and one[len(start):].split(".")[0] in ("", "module")]
-    except OSError:
-        return None
-    return os.path.join(parent, found[0]) if found else None
+def listing(folder, known={}):
+    if folder not in known:
+        try:
+            known[folder] = frozenset(os.listdir(folder))
+        except OSError:
+            known[folder] = frozenset()
+    return known[folder]
 def packaged(entry):
     return os.path.basename(entry) in ("site-packages", "dist-packages")
+def installed():
+    version = "python%d.%d" % sys.version_info[:2]
+    prefixes = [sys.prefix, sys.exec_prefix, getattr(sys, "base_prefix", None), getattr(sys, "real_prefix", None)]
+    found = [os.path.dirname(os.__file__)]
+    found += [os.path.join(prefix, lib, version) for prefix in prefixes if prefix for lib in ("lib", "lib64")]
+    return set(real(os.path.join(one, inner)) for one in found
+               for inner in ("", "lib-dynload", "site-packages", "dist-packages"))
+site = sys.modules.get("site")
+suspects = [(folder, "current folder")] if first and folder else []
+suspects += [(os.path.abspath(entry), "PYTHONPATH")
+             for entry in os.environ.get("PYTHONPATH", "").split(os.pathsep) if entry and folder]
+if getattr(site, "ENABLE_USER_SITE", None):
+    suspects.append((site.USER_SITE, "user site"))
+# A current folder or PYTHONPATH entry that is the installation's own hides nothing.
+always = installed()
+suspects = [(entry, source) for entry, source in suspects if real(entry) not in always]
+doubtful = set(real(entry) for entry, source in suspects)
+own = [entry for entry in (real(one) for one in sys.path if one) if entry not in doubtful]
+stdlib = set(one.split(".")[0] for entry in own if not packaged(entry) for one in listing(entry))
+def twin(entry, name):
+    parent = os.path.join(entry, *name.split(".")[:-1])
+    last = name.split(".")[-1]
+    found = listing(parent)
+    if last in found and os.path.exists(os.path.join(parent, last, "__init__.py")):
+        return os.path.join(parent, last, "__init__.py")
+    if last + ".py" in found:
+        return os.path.join(parent, last + ".py")
+    for one in found:
+        if one.startswith(last + ".") and one.endswith(".so"):
+            return os.path.join(parent, one)
 def counts(name, source):
     if name in names:
         return source == "current folder" or any(twin(entry, name) for entry in own if packaged(entry))
-    if "." in name or name in sys.builtin_module_names:
+    if name not in stdlib or name in sys.builtin_module_names:
         return False
     return any(twin(entry, name) for entry in own if not packaged(entry))
 def taken(name, path):
-    if not path or name == "__main__":
+    if not path or name == "__main__" or not ("." not in name or name in names):
         return None
     path = os.path.abspath(path)
-    depth = name.count(".") + 1
+    place = os.path.splitext(path)[0]
+    if os.path.basename(place) == "__init__":
+        place = os.path.dirname(place)
+    for _ in name.split("."):
+        place = os.path.dirname(place)
     for entry, source in suspects:
-        inside = os.path.relpath(path, entry).split(os.sep)
-        if inside[0] == ".." or len(inside) > depth + 1 or (len(inside) == depth + 1 and
-                                                            not inside[-1].startswith("__init__.")):
-            continue
-        if counts(name, source):
+        if place == entry and counts(name, source):
             return (name, path, source)
-    return None
 def hidden():
-    seen = set()
-    for name, module in sorted(sys.modules.items()):
-        if "." not in name or name in names:
-            seen.add(taken(name, getattr(module, "__file__", None)))
+    seen = set(taken(name, getattr(module, "__file__", None)) for name, module in list(sys.modules.items()))
+    # What failed to import is not in sys.modules; the traceback has been through it.
     for path in trail:
         for entry, source in suspects:
             if path.startswith(entry + os.sep):
@@ -144,25 +153,19 @@ def hidden():
                     seen.add((name, path, source))
     return sorted(one for one in seen if one)
 def possible():
-    seen = []
+    seen = set()
     for entry, source in suspects:
-        try:
-            found = sorted(os.listdir(entry))
-        except OSError:
-            continue
-        for one in found:
-            name = one.split(".")[0]
-            path = twin(entry, name)
+        for name in set(one.split(".")[0] for one in listing(entry)):
+            path = twin(entry, name) if name in names or name in stdlib else None
             if path and counts(name, source):
-                seen.append((name, path, source))
-    return sorted(set(seen))
+                seen.add((name, path, source))
+    return sorted(seen)
 """
 
 LOOK = (
     CHILD
     + SHADOWS
     + r"""
-site = sys.modules.get("site")
 tell("look", {"path": ([""] if first else []) + sys.path, "environment": dict(os.environ),
               "user_site": getattr(site, "USER_SITE", None),
               "possible": [one for one in possible() if one[0] in names]})
@@ -240,6 +243,12 @@ def stage(name, action):
     except BaseException as error:
         kind, value, place = sys.exc_info()
         answer.update(error_type=kind.__name__, error_text=text(error))
+        while place is not None and place.tb_frame.f_code.co_filename == "<string>":
+            place = place.tb_next
+        try:
+            value.__traceback__ = place
+        except (AttributeError, TypeError):
+            pass
         sys.__excepthook__(kind, value, place)
         while place is not None:
             trail.append(os.path.abspath(place.tb_frame.f_code.co_filename))
@@ -250,10 +259,10 @@ def stage(name, action):
     answer["seconds"] = time.time() - started
     answer["warnings"] = list(shown)
     try:
-        sys.stderr.write(cookie)
         sys.stderr.flush()
     except Exception:
         pass
+    os.write(err, cookie.encode("ascii"))
     tell(name, answer)
     return answer["ok"]
 def load(name):
@@ -389,7 +398,9 @@ class Child(object):
     def told(self):
         """Return what the child told, by name."""
         answers = {}
-        for part in self.output[1].split(self.cookie.encode("ascii"))[1::2]:
+        for part in self.output[1].split(self.cookie.encode("ascii")):
+            if not part.startswith(b"('"):
+                continue  # what an import printed
             try:
                 name, value = ast.literal_eval(part.decode("ascii"))
             except (ValueError, SyntaxError, TypeError):
@@ -524,8 +535,10 @@ def first_line_interpreter(path):
     if not lines or not lines[0].startswith("#!"):
         return None
     words = lines[0][2:].split()
+    if not words or os.path.basename(words[0]) == "env":
+        return None
     if words == ["/bin/sh"] and len(lines) > 1:
-        match = re.match(r"""'''exec'\s+(?:"([^"]+)"|(\S+))\s""", lines[1])
+        match = re.match(r"""'''exec'\s+(?:"([^"$]+)"|([^\s"$]+))\s""", lines[1])
         return match and (match.group(1) or match.group(2))
     return lines[0][2:].strip() if os.path.exists(lines[0][2:].strip()) else words[0] if words else None
 
@@ -597,8 +610,8 @@ def elf_loader(path):
                     start = struct.unpack_from(order + ("Q" if wide else "I"), entry, 8 if wide else 4)[0]
                     length = struct.unpack_from(order + ("Q" if wide else "I"), entry, 32 if wide else 16)[0]
                     stream.seek(start)
-                    return text(stream.read(length).rstrip(b"\0"))
-    except (IOError, OSError, struct.error):
+                    return text(stream.read(min(length, 4096)).rstrip(b"\0"))
+    except (IOError, OSError, OverflowError, ValueError, struct.error):
         pass
     return None
 
@@ -724,11 +737,12 @@ def distributions(path):
     found, seen = [], set()
     for folder in path:
         try:
-            names = sorted(os.listdir(folder or os.curdir))
+            folder = folder or os.getcwd()
+            names = sorted(os.listdir(folder))
         except OSError:
             continue
         for name in names:
-            base = os.path.join(folder or os.getcwd(), name)
+            base = os.path.join(folder, name)
             if name.endswith(".dist-info"):
                 metadata = read(os.path.join(base, "METADATA"))
             elif name.endswith(".egg-info"):
@@ -749,7 +763,7 @@ def distributions(path):
                 found.append(
                     {
                         "metadata": "\n".join(head),
-                        "location": folder or os.getcwd(),
+                        "location": folder,
                         "info": base,
                         "requires_txt": read(os.path.join(base, "requires.txt")),
                     }
@@ -795,9 +809,8 @@ def integrity(found, by_size, answer):
         if re.search(r"(?mi)^Name:\s*ideep4py\s*$", one["metadata"]):
             try:
                 altered = altered_files(one["location"], one["info"], by_size)
-            except (IOError, OSError, ValueError, csv.Error) as error:
-                answer["integrity_problem"] = str(error)
-                return
+            except (IOError, OSError, ValueError, csv.Error):
+                return  # not compared
             answer["integrity"] = (
                 None
                 if altered is None
@@ -836,31 +849,36 @@ def main():
         pass
     if request.get("cwd"):
         try:
-            os.chdir(request["cwd"])
-        except OSError as error:
-            answer["cwd_problem"] = str(error)
+            os.chdir(request["cwd"].encode("utf-8") if PY2 else request["cwd"])
+        except OSError:
+            pass  # a folder of the doctor's machine need not exist on the target's
     environment = inherited_environment()
     loader = elf_loader(os.path.realpath(sys.executable))
     needed = ",".join(NEEDED)
     jobs = [
         python_child("look", LOOK, request, cookie, environment, [needed]),
-        python_child("cpuid", CPUID, request, cookie, environment, options=("-B", "-E", "-s")),
     ]
+    if struct.calcsize("P") == 8 and hasattr(os, "uname") and os.uname()[4] in ("x86_64", "amd64"):
+        jobs.append(python_child("cpuid", CPUID, request, cookie, environment, options=("-B", "-E", "-s")))
+        if request["emulator"]:
+            # A program that an emulated one starts is not emulated: this is the processor of the machine itself.
+            native = dict(request, emulator=[])
+            jobs.append(python_child("host_cpuid", CPUID, native, cookie, environment, options=("-B", "-E", "-s")))
     if loader:
         jobs.append(lambda: Child("loader", request["emulator"] + [loader, "--help"], cookie, environment))
-    children = wait_all(jobs, 3, timeout)
+    children = wait_all(jobs, 4, timeout)
     answer.update(machine=machine_texts(), python=python_facts())
     look = children["look"].told().get("look") or {}
     answer["loader_help"] = None
     if "loader" in children:
         answer["loader_help"] = text(children["loader"].output[1] + children["loader"].output[2])
-    answer["cpuid"] = children["cpuid"].told().get("cpuid")
+    for name in ("cpuid", "host_cpuid"):
+        answer[name] = children[name].told().get("cpuid") if name in children else None
     answer["python"]["user_site"] = look.get("user_site")
     answer["variables"] = {"inherited": allowed(environment), "effective": None}
     if look:
         answer["variables"]["effective"] = allowed(look["environment"])
-    path = look.get("path")
-    found = distributions(sys.path if path is None else path)
+    found = distributions(look.get("path", sys.path))
     answer["distributions"] = found
     answer["possible_shadows"] = look.get("possible")
     if request.get("phase") != "full":
@@ -877,8 +895,10 @@ def main():
         hasher.join()
         answer["imports"] = dict((name, import_answer(child, cookie)) for name, child in children.items())
         answer["imports"]["chainer"]["caffe"] = bool(extras)
-    sys.stdout.write(cookie + json.dumps(clean(answer)) + cookie + "\n")
+    data = (cookie + json.dumps(clean(answer)) + cookie + "\n").encode("ascii")
     sys.stdout.flush()
+    while data:
+        data = data[os.write(1, data) :]
 
 
 if __name__ == "__main__":

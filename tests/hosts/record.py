@@ -7,8 +7,8 @@ tests/hosts/NAME.json. ``--healthy``: as in an environment made by the doctor, w
 variables.
 
 What is rewritten, and nothing else: folders of the environment, its base installation and the home become those of a
-person called "user" who has pyenv; the kernel's release, the date, the durations and the sign of a container become
-those of a plain desktop; the other interpreters are the base installation alone.
+person called "user" who has pyenv; the kernel's release, the date, the durations, what is free of memory and disk
+and the sign of a container become those of a plain desktop; the other interpreters are the base installation alone.
 """
 
 from __future__ import annotations
@@ -66,6 +66,7 @@ def plain(facts: Facts, healthy: bool) -> Facts:
         facts,
         collected_at="2026-01-01T00:00:00Z",
         platform=replace(facts.platform, kernel="6.1.0-37-amd64", container=None),
+        limits=replace(facts.limits, memory_available_bytes=16 << 30, disk_free_bytes=64 << 30),
         variables=variables,
         imports=imports,
         first_op=first_op,

@@ -1,0 +1,55 @@
+"""Distributions from lines of their metadata."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ideepdoctor.errors import CouldNotCheck
+from ideepdoctor.facts.answer import Answer
+from ideepdoctor.facts.packages import parse_metadata, parse_requires_txt, read_packages
+from ideepdoctor.model.facts import AlteredFile, Package
+
+PROTOBUF = "Name: typing_extensions\nVersion: 4.7.1\nRequires-Dist: six >=1.9.0\nRequires-Dist: mock ; extra == 'test'"
+
+
+def test_metadata() -> None:
+    assert parse_metadata(PROTOBUF, None, "/site") == Package(
+        "typing-extensions", "4.7.1", "/site", ("six >=1.9.0", "mock ; extra == 'test'")
+    )
+    assert parse_metadata("Version: 1", None, "/site") is None
+    assert parse_metadata("Name: a", "six\n", "/site") == Package("a", "", "/site", ("six",))
+
+
+def test_requires_txt() -> None:
+    text = "six>=1.9\n\n[:python_version < '3']\nenum34\n\n[test]\nmock\n[test:sys_platform == 'win32']\ncolorama\n"
+    assert parse_requires_txt(text) == (
+        "six>=1.9",
+        "enum34; (python_version < '3')",
+        'mock; extra == "test"',
+        "colorama; (sys_platform == 'win32') and extra == \"test\"",
+    )
+
+
+def test_packages_of_an_answer() -> None:
+    found = [
+        {"metadata": "Name: ideep4py\nVersion: 2.0.0.post3", "location": "/site"},
+        {"metadata": "nothing", "location": "/site"},
+        {"metadata": "Name: numpy\nVersion: 1.21.6", "location": "/site"},
+    ]
+    rows = [["/site/b", "size", "2 bytes", "0 bytes"], ["/site/a", "missing", "1 bytes", "no such file"]]
+    integrity = {"distribution": "ideep4py", "by": "size", "altered": rows}
+    packages = read_packages(Answer({"distributions": found, "integrity": integrity}))
+    assert packages is not None
+    assert [(package.name, package.integrity) for package in packages] == [("ideep4py", "size"), ("numpy", None)]
+    assert packages[0].altered[0] == AlteredFile("/site/a", "missing", "1 bytes", "no such file")
+    assert read_packages(Answer({})) is None
+    with pytest.raises(CouldNotCheck, match="rows"):
+        read_packages(Answer({"distributions": found, "integrity": {**integrity, "altered": [["/site/b"]]}}))
+
+
+@given(st.text())
+def test_arbitrary_text(text: str) -> None:
+    package = parse_metadata("Name: x\n" + text, text, "/")
+    assert package is not None and package.name == "x"
