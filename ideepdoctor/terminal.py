@@ -7,6 +7,7 @@ document, errors too.
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -37,6 +38,7 @@ def run(name: str, command: Callable[[Session], Report], output: Output) -> NoRe
         typer.Exit: always, with the exit code.
     """
     fail_on = FailOn(output.fail_on)
+    signal.signal(signal.SIGTERM, _interrupted)
     progress = _progress(output)
     try:
         report = command(_session(output, progress))
@@ -59,6 +61,11 @@ def run(name: str, command: Callable[[Session], Report], output: Output) -> NoRe
         sys.stderr.write(f"error  cannot write the result: {error}\n")
         code = int(Exit.COULD_NOT_CHECK)
     raise typer.Exit(code)
+
+
+def _interrupted(_number: int, _frame: object) -> None:
+    """A job that is cancelled ends like Ctrl-C: what was begun is taken back."""
+    raise KeyboardInterrupt
 
 
 def _own_fault(error: Exception) -> Failure:

@@ -47,6 +47,7 @@ def blocks(folder: Path, break_numpy: object) -> dict[str, str]:
 
 def comparable(text: str) -> str:
     """A block without what differs from run to run: numbers, folders, line breaks."""
+    text = re.sub(r"undo \d{8}-\S+", "undo RUN", text)
     text = re.sub(r"\d[\d.e+-]*", "N", text)
     text = re.sub(r"\S*/(?=bin/python|\.ideep)", "", text)
     return re.sub(r"\s+", " ", text).strip()

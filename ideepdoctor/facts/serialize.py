@@ -58,7 +58,10 @@ def load_facts(path: str) -> Facts:
         raise UsageError(f"cannot read {path}: {error.strerror}", hint=_HINT) from None
     except (ValueError, RecursionError) as error:
         raise UsageError(f"{path} is no JSON file: {error}", hint=_HINT) from None
-    return facts_from_json(data)
+    try:
+        return facts_from_json(data)
+    except UsageError as error:
+        raise UsageError(f"{path}: {error.message}", hint=error.hint, context=error.context) from None
 
 
 def _plain(value: Any) -> Any:

@@ -50,7 +50,7 @@ def doctor(
     env = {name: value for name, value in os.environ.items() if name not in unset}
     env.update(environ or {})
     done = subprocess.run(
-        [sys.executable, "-m", "ideepdoctor", *words],
+        [str(Path(sys.executable).with_name("ideepdoctor")), *words],
         env=env,
         cwd=cwd,
         input=stdin,

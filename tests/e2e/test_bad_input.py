@@ -1,0 +1,230 @@
+"""Bad input and bad surroundings: one clear error, the right exit code, one document, nothing half-done."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from ideepdoctor.treatment.journal import runs
+from tests.conftest import legacy_python
+from tests.e2e.environments import Answer, doctor
+from tests.e2e.test_setup import SCHEMA
+
+pytestmark = pytest.mark.e2e
+
+
+def refused(answer: Answer, code: int, *words: str) -> None:
+    """One valid document with an error of this exit code that says these words; no traceback."""
+    document = answer.document
+    jsonschema.validate(document, SCHEMA)
+    assert (answer.code, document["summary"]["exit_code"]) == (code, code), answer.stdout
+    error = document["error"]
+    said = f"{error['message']}\n{error['hint']}"
+    for word in words:
+        assert word in said
+    assert error["hint"]
+    assert "Traceback" not in answer.stderr
+
+
+def nothing_left(folder: Path, state: Path) -> None:
+    assert not (folder / ".ideep").exists()
+    assert all(run.status == "rolled-back" for run in runs(str(state)))
+
+
+@pytest.fixture
+def alone(tmp_path: Path) -> dict[str, str]:
+    """A state folder of this test's own."""
+    return {"IDEEPDOCTOR_STATE_DIR": str(tmp_path / "state")}
+
+
+@pytest.fixture
+def work(tmp_path: Path) -> Path:
+    """An empty current folder."""
+    (tmp_path / "work").mkdir()
+    return tmp_path / "work"
+
+
+def network_namespace() -> list[str]:
+    probe = subprocess.run(["unshare", "-n", "true"], capture_output=True) if shutil.which("unshare") else None
+    if probe is None or probe.returncode:
+        pytest.skip("no network namespace can be made here")
+    return ["unshare", "-n"]
+
+
+def offline(*words: str, work: Path, environ: dict[str, str]) -> Answer:
+    argv = [*network_namespace(), sys.executable, "-m", "ideepdoctor", *words, "--format", "json"]
+    env = {**os.environ, **environ}
+    done = subprocess.run(argv, capture_output=True, text=True, cwd=work, env=env, timeout=300)
+    return Answer(done.returncode, done.stdout, done.stderr)
+
+
+def test_pythons_that_are_none(work, alone):
+    (work / "text").write_text("hello\n")
+    (work / "folder").mkdir()
+    for name, words in {
+        "/no/such/python": "no such",
+        "folder": "bin/python",
+        "text": "text",
+        "9.9": "9.9",
+    }.items():
+        for command in ("setup", "diagnose", "smoke", "fix"):
+            refused(doctor(command, "--python", name, "--format", "json", cwd=work, environ=alone), 2, words)
+    nothing_left(work, Path(alone["IDEEPDOCTOR_STATE_DIR"]))
+
+
+def test_a_python_without_a_wheel_names_the_nearest_that_has_one(work, alone):
+    answer = doctor("setup", "--python", legacy_python("3.11"), "--format", "json", cwd=work, environ=alone)
+    refused(answer, 1, "3.11", "3.7", "ideepdoctor setup --python")
+    nothing_left(work, Path(alone["IDEEPDOCTOR_STATE_DIR"]))
+
+
+def test_no_network_and_nothing_in_the_cache(work, alone, tmp_path):
+    environ = {**alone, "UV_CACHE_DIR": str(tmp_path / "empty"), "XDG_CACHE_HOME": str(tmp_path / "cache")}
+    answer = offline("setup", "--python", legacy_python("3.7"), work=work, environ=environ)
+    refused(answer, 3, "network")
+    nothing_left(work, Path(alone["IDEEPDOCTOR_STATE_DIR"]))
+
+
+def test_no_network_but_everything_in_the_cache(made, work, alone):
+    made("3.7")
+    answer = offline("setup", "--python", legacy_python("3.7"), work=work, environ=alone)
+    assert answer.code == 0, answer.stdout + answer.stderr
+    assert answer.document["proof"]["used"] is True
+
+
+def test_a_hash_that_does_not_match(work, alone):
+    driver = (
+        "import dataclasses, sys\n"
+        "from ideepdoctor.stacks import catalog\n"
+        "def wrong(lock):\n"
+        "    bad = dict(sha256=('0' * 64,))\n"
+        "    pins = [dataclasses.replace(r, **bad) if r.name == 'six' else r for r in lock.requirements]\n"
+        "    return dataclasses.replace(lock, requirements=tuple(pins))\n"
+        "right = catalog.all_stacks()\n"
+        "stacks = tuple(dataclasses.replace(s, locks=tuple(map(wrong, s.locks))) for s in right)\n"
+        "catalog.all_stacks = lambda: stacks\n"
+        "from ideepdoctor.cli import main\n"
+        "main(['setup', '--format', 'json', '--python', sys.argv[1]])\n"
+    )
+    argv = [sys.executable, "-c", driver, legacy_python("3.7")]
+    done = subprocess.run(argv, capture_output=True, text=True, cwd=work, env={**os.environ, **alone}, timeout=120)
+    refused(Answer(done.returncode, done.stdout, done.stderr), 4, "six")
+    nothing_left(work, Path(alone["IDEEPDOCTOR_STATE_DIR"]))
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_interrupted_in_the_middle_of_the_installation(work, alone, number):
+    argv = [sys.executable, "-m", "ideepdoctor", "setup", "--python", legacy_python("3.7"), "--format", "json"]
+    env = {**os.environ, **alone}
+    running = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=work, env=env)
+    deadline = time.monotonic() + 60
+    while not (work / ".ideep" / "bin" / "python").exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    running.send_signal(number)
+    out, err = running.communicate(timeout=60)
+    document = json.loads(out)
+    assert (running.returncode, document["summary"]["exit_code"]) == (130, 130)
+    assert "Traceback" not in err
+    nothing_left(work, Path(alone["IDEEPDOCTOR_STATE_DIR"]))
+
+
+def test_a_disk_that_is_too_small(work, alone):
+    small = work / "small"
+    small.mkdir()
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=40m", "tmpfs", str(small)], capture_output=True)
+    if mounted.returncode:
+        pytest.skip("no tmpfs can be mounted here")
+    try:
+        python = legacy_python("3.7")
+        env = str(small / "env")
+        answer = doctor("setup", "--python", python, "--env", env, "--format", "json", cwd=work, environ=alone)
+        refused(answer, 3, "disk", "MB")
+        assert list(small.iterdir()) == []
+    finally:
+        subprocess.run(["umount", str(small)], check=True)
+
+
+def test_a_home_that_cannot_be_written(made, work):
+    env, _ = made("3.7")
+    nowhere = {"HOME": "/proc/nowhere"}
+    dropped = ("IDEEPDOCTOR_STATE_DIR", "IDEEPDOCTOR_CACHE_DIR", "XDG_STATE_HOME", "XDG_CACHE_HOME")
+    fine = doctor("diagnose", "--python", str(env), "--format", "json", environ=nowhere, unset=dropped, cwd=work)
+    assert fine.code == 0, fine.stdout
+    python = legacy_python("3.7")
+    answer = doctor("setup", "--python", python, "--format", "json", environ=nowhere, unset=dropped, cwd=work)
+    refused(answer, 3, "IDEEPDOCTOR_STATE_DIR")
+    assert not (work / ".ideep").exists()
+
+
+def test_modules_of_the_same_name_in_the_current_folder(made, work, alone):
+    for name in ("json", "numpy", "typing"):
+        (work / f"{name}.py").write_text("raise RuntimeError('the wrong one')\n")
+    env, _ = made("3.7")
+    answer = doctor("diagnose", "--python", str(env), "--format", "json", cwd=work)
+    assert answer.codes() == ["IDP204"], answer.stdout
+    assert str(work) in answer.document["findings"][0]["found"]
+    again = doctor("setup", "--python", legacy_python("3.7"), "--format", "json", cwd=work, environ=alone)
+    assert again.document["proof"]["used"] is True, again.stdout
+
+
+def test_a_numpy_on_pythonpath(made, tmp_path):
+    fake = tmp_path / "lib" / "numpy"
+    fake.mkdir(parents=True)
+    (fake / "__init__.py").write_text("__version__ = '1.0'\n")
+    env, _ = made("3.7")
+    answer = doctor("diagnose", "--python", str(env), "--format", "json", environ={"PYTHONPATH": str(fake.parent)})
+    assert answer.codes() == ["IDP204"], answer.stdout
+    assert answer.document["findings"][0]["treatment"]["next_step"] == "unset PYTHONPATH"
+
+
+def test_facts_that_are_none(work):
+    good = {"schema": "ideepdoctor-facts", "schema_version": "9"}
+    for text in ("", "{", "[]", "{}", json.dumps(good), json.dumps({**good, "schema_version": "1"})):
+        (work / "facts.json").write_text(text)
+        refused(doctor("diagnose", "--facts", "facts.json", "--format", "json", cwd=work), 2, "facts.json")
+
+
+def test_saved_facts_judge_the_same_and_tell_nobodys_name(made, work):
+    env, _ = made("3.7")
+    words = ("diagnose", "--python", str(env), "--format", "json")
+    wrong = {"CHAINER_USE_IDEEP": "1", "HOME": str(env.parent), "USER": "somebody"}
+    live = doctor(*words, "--save-facts", "facts.json", cwd=work, environ=wrong)
+    replayed = doctor("diagnose", "--facts", "facts.json", "--format", "json", cwd=work)
+    assert live.codes() == replayed.codes() == ["IDP502"]
+    text = (work / "facts.json").read_text()
+    assert str(env.parent) not in text
+    assert "somebody" not in text
+    assert not re.search(rf"(?<!\w){re.escape(os.uname().nodename)}(?!\w)", text)
+
+
+def test_plain_terminals_get_plain_ascii(made, work):
+    env, _ = made("3.7")
+    plain = {"LANG": "C", "LC_ALL": "C", "PYTHONIOENCODING": "ascii", "TERM": "dumb", "COLUMNS": "40"}
+    answer = doctor("diagnose", "--python", str(env), "-v", environ={**plain, "CHAINER_USE_IDEEP": "1"}, cwd=work)
+    assert answer.code == 1
+    assert "\x1b" not in answer.stdout
+    assert answer.stdout.isascii()
+    assert max(map(len, answer.stdout.splitlines())) <= 40
+    coloured = doctor("diagnose", "--python", str(env), environ={"FORCE_COLOR": "1", "TERM": "xterm"}, cwd=work)
+    assert "\x1b[" in coloured.stdout
+
+
+def test_a_full_device_as_standard_output(made):
+    env, _ = made("3.7")
+    argv = [sys.executable, "-m", "ideepdoctor", "diagnose", "--quick", "--python", str(env)]
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(argv, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
+    assert done.returncode == 3
+    assert "Traceback" not in done.stderr
+    assert done.stderr.count("error") == 1
