@@ -6,4 +6,10 @@ here=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
 
 make_venv "$here/.venv"
 "$here/.venv/bin/python" -m pip install --quiet --disable-pip-version-check --editable "$here" >&2
-exec "$here/.venv/bin/ideepdoctor" setup "$@"
+code=0
+"$here/.venv/bin/ideepdoctor" setup "$@" || code=$?
+case ":$PATH:" in
+    *":$here/.venv/bin:"*) ;;
+    *) say "ideepdoctor itself is $here/.venv/bin/ideepdoctor (put that folder on PATH to type it short)" ;;
+esac
+exit "$code"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ideepdoctor.commands.session import Session, TargetOptions, examine, find_target, judge_all
 from ideepdoctor.commands.smoke import prove
 from ideepdoctor.commands.verdict import verdict
@@ -9,6 +11,8 @@ from ideepdoctor.model.findings import FixSafety, Severity
 from ideepdoctor.model.plan import Plan
 from ideepdoctor.model.report import Report
 from ideepdoctor.targets.target import Target
+
+DRY_RUN = {"verdict": "dry run: nothing was changed", "applied": False}
 
 
 def fix(session: Session, options: TargetOptions, *, unsafe: bool = False, dry_run: bool = False) -> Report:
@@ -33,7 +37,7 @@ def fix(session: Session, options: TargetOptions, *, unsafe: bool = False, dry_r
     if plan.steps and not dry_run:
         return apply_and_check(session, target, before, plan)
     if plan.steps:
-        return before
+        return replace(before, extra=DRY_RUN)
     left = [item for item in judgement.findings if item.severity is not Severity.INFO]
     held_back = sorted({item.code for item in left if item.fix is FixSafety.UNSAFE})
     note = "nothing to fix" if not left else "nothing here can be fixed automatically: each finding says what to do"
@@ -53,12 +57,7 @@ def apply_and_check(session: Session, target: Target, before: Report, plan: Plan
     from ideepdoctor.treatment.state import state_folder
 
     if not session.agrees(before):
-        return Report(
-            before.command,
-            facts=before.facts,
-            judgement=before.judgement,
-            extra={"verdict": "nothing was changed", "applied": False},
-        )
+        return Report(before.command, extra={"verdict": "nothing was changed", "applied": False})
     journal = apply_plan(
         session.system, plan, state_folder(session.environ), session.progress, command=session.command_line
     )

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from packaging.requirements import InvalidRequirement, Requirement
 
-from ideepdoctor.commands.fix import apply_and_check
+from ideepdoctor.commands.fix import DRY_RUN, apply_and_check
 from ideepdoctor.commands.session import Session, TargetOptions, examine, find_target, judge_all
 from ideepdoctor.errors import NotPossibleHere, UsageError
 from ideepdoctor.model.facts import Facts
@@ -54,7 +56,9 @@ def install(session: Session, options: TargetOptions, spec: str, *, dry_run: boo
     if not plan.steps:
         note = f"ideep4py {version} is installed already"
         return Report("install", facts=facts, judgement=before.judgement, extra={"verdict": note, "applied": False})
-    return before if dry_run else apply_and_check(session, target, before, plan)
+    if dry_run:
+        return replace(before, extra=DRY_RUN)
+    return apply_and_check(session, target, before, plan)
 
 
 def wanted_version(spec: str) -> str:

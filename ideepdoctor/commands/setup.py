@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ideepdoctor.commands.fix import apply_and_check
+from ideepdoctor.commands.fix import DRY_RUN, apply_and_check
 from ideepdoctor.commands.session import Session, TargetOptions, examine, find_target, judge_all
 from ideepdoctor.commands.smoke import prove
 from ideepdoctor.commands.verdict import verdict
@@ -82,7 +82,7 @@ def _new(session: Session, options: SetupOptions, env_dir: Path) -> Report:
     site_packages = env_dir / "lib" / f"python{minor}" / "site-packages"
     plan = setup_plan(facts, stack, lock, str(env_dir), base.path, str(site_packages))
     if options.dry_run:
-        return Report("setup", facts=facts, plan=plan, extra={"stack": _stack_data(stack, lock), "applied": False})
+        return Report("setup", facts=facts, plan=plan, extra={"stack": _stack_data(stack, lock), **DRY_RUN})
     journal = _apply(session, plan)
     made = Target(str(env_dir / "bin" / "python"), emulator=options.target.emulator, reason="made by this run")
     return _proved(session, made, env_dir, journal, stack, lock)
@@ -185,7 +185,7 @@ def _in_place(session: Session, options: SetupOptions) -> Report:
     if not plan.steps:
         return _proved(session, target, Path(facts.python.prefix), None, stack, lock)
     if options.dry_run:
-        return before
+        return replace(before, extra=DRY_RUN)
     return apply_and_check(session, target, before, plan)
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import IO
 
-from rich.console import Console, Group, RenderableType
-from rich.padding import Padding
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-from rich.table import Table
 from rich.text import Text
 
 from ideepdoctor import __version__
@@ -18,6 +18,8 @@ from ideepdoctor.model.plan import Install, Plan
 from ideepdoctor.model.report import Failure, Report
 from ideepdoctor.model.summary import FailOn, Status, Summary, summarize
 
+_LABEL = 8
+"""Width of the first column: "skipped" and one more."""
 _STYLE = {Severity.ERROR: "bold red", Severity.WARNING: "bold yellow", Severity.INFO: "bold blue"}
 _WRONG_STATES = ("wrong", "crashed", "raised", "timeout")
 
@@ -58,18 +60,26 @@ def render(report: Report, to: Console, *, fail_on: FailOn = FailOn.ERROR, detai
     if verdict := report.extra.get("verdict"):
         to.print(Text(str(verdict), style="bold"))
     for line in report.extra.get("next", ()):
-        to.print(Padding(Text(str(line)), (0, 0, 0, 2)))
+        to.print(Text(f"  {line}"))
+
+
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """Two columns, the second one wrapped within itself; no padding at the end of a line."""
+
+    pairs: tuple[tuple[str, str], ...]
+    indent: int
+
+    def __rich_console__(self, to: Console, options: ConsoleOptions) -> RenderResult:
+        label = max([_LABEL, *(len(name) for name, value in self.pairs if value)])
+        width = max(20, options.max_width - self.indent - label - 1)
+        for name, value in self.pairs:
+            for number, line in enumerate(textwrap.wrap(value, width, break_on_hyphens=False)):
+                yield Text.assemble(" " * self.indent, (f"{name if number == 0 else '':<{label}}", "dim"), " ", line)
 
 
 def _rows(pairs: Iterable[tuple[str, str]], indent: int = 2) -> RenderableType:
-    """Two columns, the second one wrapped within itself."""
-    table = Table.grid(padding=(0, 1))
-    table.add_column(no_wrap=True, style="dim", min_width=8)
-    table.add_column(overflow="fold")
-    for name, value in pairs:
-        if value:
-            table.add_row(name, Text(value))
-    return Padding(table, (0, 0, 0, indent), expand=False)
+    return _Rows(tuple(pairs), indent)
 
 
 def versions(facts: Facts) -> str:
