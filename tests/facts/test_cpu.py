@@ -177,6 +177,14 @@ def test_emulated_cpu() -> None:
     assert cpu.ldso_levels == ("x86-64-v2", "x86-64-v3")
 
 
+def test_emulated_cpu_whose_registers_are_not_saved() -> None:
+    for xcr0, usable in (("", False), ("xcr0 0000000000000007\n", True)):
+        cpu = build_cpu(XEON_8180_INFO, "", EPYC_CPUID.replace("xcr0 00000000000000e7\n", xcr0), None)
+        assert cpu.emulated is True
+        assert cpu.flags is not None
+        assert ("avx2" in cpu.flags, "avx512f" in cpu.flags) == (usable, False)
+
+
 def test_cpu_without_cpuid() -> None:
     cpu = build_cpu(XEON_8180_INFO, two_sockets(28, 2), None, None)
     assert cpu.emulated is None, "not known"

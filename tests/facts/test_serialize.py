@@ -72,6 +72,7 @@ def test_a_newer_minor_version_is_read(data: Any) -> None:
         ({"schema_version": "10"}, "schema_version"),
         ({"schema_version": 1}, "schema_version"),
         ({"cpu": {"sockets": "two"}}, "cpu.sockets"),
+        ({"limits": {"quota_cpus": "2"}}, "limits.quota_cpus"),
         ({"platform": None}, "platform"),
         ({"packages": [{"name": "numpy"}]}, r"packages.0.version"),
         ({"mode": 5}, "mode"),

@@ -18,7 +18,8 @@ from typing import Any
 
 import pytest
 
-from ideepdoctor.facts.collect import collect
+from ideepdoctor.facts.collect import collect, read_facts
+from ideepdoctor.facts.cpu import parse_cpuid, parse_cpuinfo
 from ideepdoctor.model.facts import Facts
 from ideepdoctor.system import RealSystem
 from ideepdoctor.targets.target import Target, payload_source, run_payload
@@ -135,6 +136,18 @@ def test_every_interpreter_answers(version: str, tmp_path: Path) -> None:
     assert facts.first_op is None
 
 
+@pytest.mark.parametrize("version", ["2.7", "3.7", "3.13"])
+def test_the_probe_itself_takes_nothing_from_the_current_folder(
+    version: str, elsewhere: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(elsewhere)
+    for name in ("json", "ast", "base64", "csv", "re", "struct", "subprocess", "ctypes", "mmap", "resource"):
+        (elsewhere / f"{name}.py").write_text("raise SystemExit('taken')")
+    facts = probed(legacy_python(version), cwd=elsewhere, quick=True)
+    assert facts.python.minor == version
+    assert facts.cpu.cpuid_flags, "the child that reads CPUID needs ctypes and mmap"
+
+
 @pytest.mark.parametrize("version", ["2.7", "3.6", "3.7"])
 def test_deaths_are_told_apart_on_old_interpreters(version: str, tmp_path: Path) -> None:
     (tmp_path / "numpy.py").write_text("import os; os.abort()")
@@ -157,7 +170,13 @@ def test_emulated_processor_is_seen_from_inside(model: str, has: set[str], lacks
     qemu = shutil.which("qemu-x86_64")
     if qemu is None:
         pytest.skip("qemu-x86_64 is not installed")
-    facts = probed(legacy_python("3.7"), emulator=(qemu, "-cpu", model), quick=True)
+    emulator = (qemu, "-cpu", model)
+    target = Target(legacy_python("3.7"), emulator=emulator)
+    answer = run_payload(RealSystem(), target, "probe", {"phase": "static"}, timeout_seconds=120, env=plain_environ())
+    host = parse_cpuid(answer["host_cpuid"])
+    assert host is not None and host.vendor == parse_cpuinfo(answer["machine"]["cpuinfo"]).vendor
+    assert host.hypervisor != "TCGTCGTCGTCG", "read outside the emulator"
+    facts = read_facts(answer, target, quick=True)
     assert facts.cpu.emulated is True
     assert facts.cpu.cpuid_vendor == "GenuineIntel"
     assert facts.cpu.model_name and model in facts.cpu.model_name
@@ -280,9 +299,21 @@ def test_a_hang_is_cut_short_and_harms_no_other(environment: Environment) -> Non
 
 def test_a_hang_in_a_grandchild_that_holds_the_pipe(environment: Environment) -> None:
     environment.module("numpy", "import subprocess; subprocess.Popen(['sleep', '20'])")
-    facts = probed(environment.python, child_seconds=15)
-    assert facts.imports is not None
-    assert facts.imports["numpy"].ok and not facts.imports["numpy"].timed_out
+    answer = run_payload(
+        RealSystem(),
+        Target(str(environment.python)),
+        "probe",
+        {"phase": "full", "timeout_seconds": 15},
+        timeout_seconds=90,
+        env=plain_environ(),
+    )
+    assert answer["imports"]["numpy"]["told"]["import"]["ok"]
+    assert answer["imports"]["numpy"]["ended"] | {"seconds": 0} == {
+        "code": 0,
+        "timed_out": False,
+        "problem": None,
+        "seconds": 0,
+    }
 
 
 def test_module_that_exits_closes_or_replaces(environment: Environment) -> None:
@@ -332,11 +363,13 @@ def test_death_in_the_first_op_is_not_the_imports(
     environment.module(
         "ideep4py",
         f"""
-        import os
+        import os, sys
+        sys.stderr.write("loading")
         def array(given): return given
         class relu:
             @staticmethod
             def Forward(given):
+                sys.stderr.write("working\\n")
                 {forward}
         """,
     )
@@ -344,6 +377,8 @@ def test_death_in_the_first_op_is_not_the_imports(
     assert facts.imports is not None and facts.imports["ideep4py"].ok
     assert facts.first_op is not None
     assert (facts.first_op.ok, facts.first_op.signal, facts.first_op.error_type) == (ok, signal, error)
+    assert facts.imports["ideep4py"].stderr_tail == "loading"
+    assert facts.first_op.stderr_tail == "working\n"
 
 
 def test_nothing_is_written(environment: Environment, elsewhere: Path) -> None:
@@ -355,6 +390,29 @@ def test_nothing_is_written(environment: Environment, elsewhere: Path) -> None:
     assert facts.imports["numpy"].error_text == "0", "a core file would land in the user's folder"
     assert sorted(environment.folder.rglob("*")) == before
     assert list(elsewhere.iterdir()) == []
+
+
+# The installation
+
+
+def test_what_an_old_virtualenv_stands_on(environment: Environment) -> None:
+    environment.module("sitecustomize", "import sys; sys.real_prefix = '/old/python'")
+    facts = probed(environment.python, quick=True)
+    assert (facts.python.base_prefix, facts.python.kind) == ("/old/python", "venv")
+
+
+def test_pep_668_marker_does_not_apply_to_environments(tmp_path: Path) -> None:
+    for found in installed_interpreters():
+        base = probed(found.place.path, quick=True).python
+        if base.externally_managed:
+            break
+    else:
+        pytest.skip("no interpreter here is externally managed")
+    assert Path(base.externally_managed).name == "EXTERNALLY-MANAGED"
+    subprocess.run([base.executable, "-m", "venv", "--without-pip", str(tmp_path / "e")], check=True)
+    inside = probed(tmp_path / "e" / "bin" / "python", quick=True).python
+    assert (inside.externally_managed, inside.kind) == (None, "venv")
+    assert inside.executable == str(tmp_path / "e" / "bin" / "python")
 
 
 # Variables, scripts, distributions
@@ -411,7 +469,7 @@ def install(folder: Path, name: str, version: str, files: Mapping[str, bytes], e
     info = folder / f"{name}-{version}.dist-info"
     info.mkdir(parents=True)
     (info / "METADATA").write_text(
-        f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n{extra}\nName: not-this\n"
+        f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n{extra}\nRequires-Dist: not-this\n"
     )
     rows = [f"{info.name}/RECORD,,"]
     for path, data in files.items():
@@ -451,6 +509,7 @@ def test_the_first_distribution_on_the_path_wins(environment: Environment, elsew
         ("old", "3", ("six", 'mock; extra == "extra"')),
     ]
     outside = probed(environment.python, environ=plain_environ(PYTHONPATH=str(elsewhere)), quick=True)
+    assert [one.name for one in outside.packages or ()].count("some-thing") == 1
     package = outside.package("some-thing")
     assert package is not None
     assert (package.version, package.location) == ("2", str(elsewhere))
@@ -465,7 +524,7 @@ def cgroup(probe: ModuleType, groups: str, mounts: str) -> list[Any]:
 
 
 def test_cgroup_folders(probe: ModuleType, tmp_path: Path) -> None:
-    for folder in ("cpu,cpuacct/slurm/job 1", "memory/docker", "unified/user.slice/a"):
+    for folder in ("cpu,cpuacct/slurm/job 1", "memory/inner", "unified/user.slice/a"):
         (tmp_path / folder).mkdir(parents=True)
     root = str(tmp_path)
     mounts = (
@@ -475,10 +534,10 @@ def test_cgroup_folders(probe: ModuleType, tmp_path: Path) -> None:
         f"33 23 0:30 / {root}/unified rw - cgroup2 cgroup2 rw\n"
         "34 23 0:31 / /sys/fs/cgroup/pids rw - cgroup cgroup rw,pids\n"
     )
-    groups = "4:memory:/docker/ab\n3:cpuacct,cpu:/slurm/job 1\n2:pids:/x\n0::/user.slice/a\n"
+    groups = "4:memory:/docker/ab/inner\n3:cpuacct,cpu:/slurm/job 1\n2:pids:/x\n0::/user.slice/a\n"
     assert cgroup(probe, groups, mounts) == [
         (1, "cpu", f"{root}/cpu,cpuacct/slurm/job 1", f"{root}/cpu,cpuacct"),
-        (1, "memory", f"{root}/memory", f"{root}/memory"),
+        (1, "memory", f"{root}/memory/inner", f"{root}/memory"),
         (2, "", f"{root}/unified/user.slice/a", f"{root}/unified"),
     ]
     # A container that sees the host's path, and one that looks out of its own namespace.
