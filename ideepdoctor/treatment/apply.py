@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import signal
 import threading
@@ -51,16 +52,37 @@ def apply_plan(system: System, plan: Plan, state: str, sink: Progress, *, comman
     with locked(system, state):
         earlier = unfinished(state)
         if earlier is not None:
-            raise NeedsAttention(
-                f"an earlier run did not finish: {earlier.plan.title} ({earlier.id}, {earlier.started})",
-                hint=f"finish it: ideepdoctor resume {earlier.id}\nor take it back: ideepdoctor undo {earlier.id}",
-            )
+            raise _in_the_way(earlier)
         journal = Journal(system, state, new_id())
         around = _around(system, journal, sink)
-        _verify(plan.steps, around)
-        journal.begin(plan, command)
+        try:
+            _verify(plan.steps, around)
+            journal.begin(plan, command)
+        except OSError as error:
+            raise ApplyFailed(
+                f"could not begin: {_words(error)}; nothing was changed", hint=_way_out(error), context={"state": state}
+            ) from error
         _carry_out(plan, journal, around, sink, frozenset())
         return journal.id
+
+
+def _in_the_way(run: Run) -> NeedsAttention:
+    back = f"take it back: ideepdoctor undo {run.id}"
+    if run.status == UNFINISHED:
+        what, hint = "did not finish", f"finish it: ideepdoctor resume {run.id}\nor {back}"
+    else:
+        what, hint = "is half taken back", back
+    return NeedsAttention(f"an earlier run {what}: {run.plan.title} ({run.id}, {run.started})", hint=hint)
+
+
+def _words(error: OSError) -> str:
+    return f"{error.strerror or error}{f' ({error.filename})' if error.filename else ''}"
+
+
+def _way_out(error: OSError) -> str:
+    # Copying a tree reports the errors of its files as text.
+    full = error.errno in (errno.ENOSPC, errno.EDQUOT) or f"[Errno {errno.ENOSPC}]" in str(error)
+    return "make room on the disk, then try again" if full else "see -v; nothing was left behind"
 
 
 def resume(system: System, state: str, run_id: str | None, sink: Progress) -> str:
@@ -73,21 +95,50 @@ def resume(system: System, state: str, run_id: str | None, sink: Progress) -> st
         sink: told of each step.
 
     Raises:
-        UsageError: there is no such unfinished run.
+        UsageError: there is no such unfinished run, or it is half taken back.
         Others as ``apply_plan``.
     """
     with locked(system, state):
         run = unfinished(state) if run_id is None else read(state, run_id)
         if run is None or run.status != UNFINISHED:
-            raise UsageError("there is no unfinished run" if run is None else f"the run {run.id} is {run.status}")
+            raise UsageError(
+                "there is no unfinished run" if run is None else f"the run {run.id} is {run.status}",
+                hint="see: ideepdoctor history"
+                if run is None or run.status != FAILED
+                else f"ideepdoctor undo {run.id}",
+            )
         journal = Journal(system, state, run.id)
         around = _around(system, journal, sink)
-        for index in run.to_reverse:
-            if index not in run.results:
-                action(run.plan.steps[index], index, around).reverse(run.intents[index])
+        again = _to_be_done_again(run)
+        try:
+            for index in again:
+                step = run.plan.steps[index]
+                if isinstance(step, CreateEnv) or not _is_in_new_environment(step, run.plan):
+                    action(step, index, around).reverse(run.intents[index])
                 journal.note("reversed", step=index)
-        _carry_out(run.plan, journal, around, sink, frozenset(run.results))
+        except OSError as error:
+            raise NeedsAttention(
+                f"could not go on with {run.id}: {_words(error)}",
+                hint=f"remove what is in the way, then again: ideepdoctor resume {run.id}",
+            ) from error
+        _carry_out(run.plan, journal, around, sink, frozenset(run.results.keys() - set(again)))
         return run.id
+
+
+def _to_be_done_again(run: Run) -> tuple[int, ...]:
+    """The steps that were begun and not done, in the order of their reversal.
+
+    Nobody knows what an installer that was killed left in a new environment: packages that look installed and are not
+    whole. So the environment itself is made again, with all in it. The half-done step comes last, because as long as
+    it is there a resume that is killed too makes the environment again.
+    """
+    half = [index for index in run.to_reverse if index not in run.results]
+    inside = [index for index in run.to_reverse if _is_in_new_environment(run.plan.steps[index], run.plan)]
+    if not set(half) & set(inside):
+        return tuple(half)
+    done = [index for index in inside if index not in half]
+    made = [index for index in run.to_reverse if isinstance(run.plan.steps[index], CreateEnv)]
+    return (*done, *made, *(index for index in half if index not in made))
 
 
 def _around(system: System, journal: Journal, sink: Progress) -> Surroundings:
@@ -125,10 +176,7 @@ def _carry_out(plan: Plan, journal: Journal, around: Surroundings, sink: Progres
         with _undisturbed():
             _take_back(journal, around, sink, error)
         if isinstance(error, OSError):
-            raise ApplyFailed(
-                f"{title}: {error.strerror or error}; everything was taken back",
-                hint="make room on the disk" if error.errno == 28 else "see -v; nothing was left behind",
-            ) from error
+            raise ApplyFailed(f"{title}: {_words(error)}; everything was taken back", hint=_way_out(error)) from error
         raise
 
 
@@ -145,9 +193,9 @@ def _take_back(journal: Journal, around: Surroundings, sink: Progress, error: Ba
     run = read(_state_of(journal), journal.id)
     sink.detail("taking back what was done")
     try:
+        journal.begin_undo()
         reverse_all(run, journal, around)
         journal.end(ROLLED_BACK, {"error": f"{type(error).__name__}: {error}"[:500]})
-        journal.drop_backup()
     except (OSError, DoctorError) as second:
         with contextlib.suppress(OSError):
             journal.end(FAILED, {"error": str(error)[:500], "reversal": str(second)[:500]})
@@ -155,6 +203,8 @@ def _take_back(journal: Journal, around: Surroundings, sink: Progress, error: Ba
             f"{error}; and taking it back failed: {second}",
             hint=f"remove what is in the way, then: ideepdoctor undo {journal.id}",
         ) from second
+    with contextlib.suppress(OSError):
+        journal.drop_backup()
 
 
 def _state_of(journal: Journal) -> str:
@@ -168,17 +218,18 @@ def reverse_all(run: Run, journal: Journal, around: Surroundings) -> None:
 
     Steps within an environment that the same run made are not reversed one by one: it is deleted whole.
     """
-    made = [step.path for step in run.plan.steps if isinstance(step, CreateEnv)]
     for index in run.to_reverse:
         step = run.plan.steps[index]
-        if isinstance(step, CreateEnv) or not any(_is_inside(step, folder) for folder in made):
+        if isinstance(step, CreateEnv) or not _is_in_new_environment(step, run.plan):
             action(step, index, around).reverse(run.intents[index])
         journal.note("reversed", step=index)
 
 
-def _is_inside(step: Step, folder: str) -> bool:
+def _is_in_new_environment(step: Step, plan: Plan) -> bool:
+    """Whether the step works in a folder that the same plan makes."""
     where = step.python if isinstance(step, Install) else step.path
-    return where.startswith(f"{folder.rstrip('/')}/")
+    made = [other.path.rstrip("/") for other in plan.steps if isinstance(other, CreateEnv)]
+    return any(where.startswith(f"{folder}/") for folder in made)
 
 
 @contextlib.contextmanager

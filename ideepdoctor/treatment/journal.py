@@ -35,15 +35,13 @@ class Run:
     command: str
     plan: Plan
     status: str
-    """unfinished (killed, or still running), ok, rolled-back, failed (a reversal failed) or undone."""
+    """unfinished (killed, or still running), ok, rolled-back, failed (taking it back failed, or was killed) or undone."""
     intents: Mapping[int, Note] = field(default_factory=dict)
     """By step: what was noted before it."""
     results: Mapping[int, Note] = field(default_factory=dict)
     """By step: what was noted after it."""
     ended: Note = field(default_factory=dict)
     """What was noted at the end of a run that went well."""
-    undo_begun: bool = False
-    """Whether taking it back was begun: what is half put back then is no change of the user's."""
 
     @property
     def to_reverse(self) -> tuple[int, ...]:
@@ -104,6 +102,10 @@ class Journal:
             self._system.append_line(self._path, "")
         self._system.append_line(self._path, json.dumps({"event": event, **data}, sort_keys=True))
 
+    def begin_undo(self) -> None:
+        """Note that from here on the run can only be taken back. Raises OSError."""
+        self.note("undo-begin")
+
     def end(self, status: str, note: Note | None = None) -> None:
         """Note how the run ended. Raises OSError."""
         self.note("plan-end", status=status, note=note or {})
@@ -155,7 +157,6 @@ def read(state: str, run_id: str) -> Run:
     results: dict[int, Note] = {}
     status = UNFINISHED
     ended: Note = {}
-    undo_begun = False
     for event in events[1:]:
         kind = event["event"]
         if kind == "intent":
@@ -166,10 +167,12 @@ def read(state: str, run_id: str) -> Run:
             intents.pop(event["step"], None)
             results.pop(event["step"], None)
         elif kind == "plan-end":
-            status, ended = event["status"], event.get("note") or ended
+            status = event["status"]
+            ended = event.get("note") or {} if status == OK else ended
         elif kind == "undo-begin":
-            undo_begun = True
-    return Run(run_id, first["started"], first["command"], plan, status, intents, results, ended, undo_begun)
+            # Until its end is noted it is half put back: no run to go on with, and in the way of the next.
+            status = FAILED
+    return Run(run_id, first["started"], first["command"], plan, status, intents, results, ended)
 
 
 def _events(path: Path) -> list[dict[str, Any]]:
@@ -226,5 +229,5 @@ def history(state: str) -> tuple[Entry, ...]:
 
 
 def unfinished(state: str) -> Run | None:
-    """The newest run that was killed, or whose reversal failed; None where there is none."""
+    """The newest run that was killed, or that is half taken back; None where there is none."""
     return next((run for run in runs(state) if run.status in (UNFINISHED, FAILED)), None)

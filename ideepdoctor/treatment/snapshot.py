@@ -137,6 +137,21 @@ def take(system: System, source: str, copy: str) -> Manifest:
     return before
 
 
+def is_being_restored(destination: str, now: Manifest, before: Manifest) -> bool:
+    """Whether ``restore`` was killed after it had taken the folder away, or put it back already.
+
+    Args:
+        destination: the folder.
+        now: what it holds, as a quick manifest.
+        before: the manifest that ``take`` returned.
+    """
+    return not changes(before, now) or (not now and os.path.lexists(_moved_away(destination)))
+
+
+def _moved_away(destination: str) -> str:
+    return f"{destination}.ideepdoctor-old"
+
+
 def restore(system: System, copy: str, destination: str, before: Manifest, tell: Callable[[str], None]) -> None:
     """Put a folder back as it was when ``take`` copied it.
 
@@ -153,7 +168,7 @@ def restore(system: System, copy: str, destination: str, before: Manifest, tell:
         NeedsAttention: afterwards the folder is not what it was.
         OSError: a file operation failed.
     """
-    fresh, old = f"{destination}.ideepdoctor-new", f"{destination}.ideepdoctor-old"
+    fresh, old = f"{destination}.ideepdoctor-new", _moved_away(destination)
     system.remove_tree(fresh)
     if manifest(destination) != before:
         tell(f"putting back {destination}")

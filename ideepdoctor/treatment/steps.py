@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import glob
 import hashlib
 import json
 import os
@@ -156,10 +157,14 @@ class MakeEnvironment:
 
     def reverse(self, before: Note) -> None:
         """See Action."""
-        system = self._around.system
-        system.remove_tree(self._step.path)
+        system, path = self._around.system, Path(self._step.path)
         if before["existed"]:
-            system.make_folder(self._step.path)
+            # The folder itself was there before: with its mode and owner it stays.
+            system.make_folder(str(path))
+            for found in path.iterdir():
+                system.remove_tree(str(found))
+        else:
+            system.remove_tree(str(path))
         _remove_if_empty(system, before["parents"])
 
 
@@ -209,7 +214,10 @@ class InstallPackages:
         found = []
         for kept, listed in zip(before["snapshots"], (after or {}).get("manifests", ()), strict=False):
             left = json.loads(Path(listed).read_bytes())
-            for change in snapshot.changes(left, snapshot.quick_manifest(kept["source"])):
+            now = snapshot.quick_manifest(kept["source"])
+            if snapshot.is_being_restored(kept["source"], now, json.loads(Path(kept["manifest"]).read_bytes())):
+                continue
+            for change in snapshot.changes(left, now):
                 found.append(f"{Path(kept['source']) / change.path} was {change.what} since")
         return found
 
@@ -280,9 +288,13 @@ class ReplaceFile:
 
     def reverse(self, before: Note) -> None:
         """See Action."""
-        system = self._around.system
+        system, path = self._around.system, Path(self._path)
+        # What a write that was killed has left beside the file.
+        for left in path.parent.glob(f".{glob.escape(path.name)}.*.ideepdoctor"):
+            system.remove_file(str(left))
         if before["existed"]:
             fresh = f"{self._path}.ideepdoctor-new"
+            system.make_folder(str(path.parent))
             system.copy_file(self._backup, fresh)
             system.rename(fresh, self._path)
         else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from dataclasses import dataclass
 
@@ -49,19 +50,20 @@ def undo(system: System, state: str, run_id: str | None, *, force: bool, sink: P
         run = _wanted(state, run_id)
         journal = Journal(system, state, run.id)
         around = Surroundings(system, journal.backup, cache_folder(os.environ), sink.detail)
-        if not (force or run.undo_begun):
-            _refuse_where_changed(run, around)
-        journal.note("undo-begin")
         sink.step(1, 1, f"taking back: {run.plan.title}")
         try:
+            if not force:
+                _refuse_where_changed(run, around)
+            journal.begin_undo()
             reverse_all(run, journal, around)
+            journal.end(UNDONE)
         except OSError as error:
             raise NeedsAttention(
                 f"could not take back {run.id}: {error.strerror or error} ({error.filename or ''})",
                 hint=f"remove what is in the way, then again: ideepdoctor undo {run.id}",
             ) from error
-        journal.end(UNDONE)
-        journal.drop_backup()
+        with contextlib.suppress(OSError):
+            journal.drop_backup()
         return UndoResult(run.id, run.plan.title, run.paths)
 
 

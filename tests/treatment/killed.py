@@ -1,19 +1,21 @@
-"""A run that kills itself: ``python -m tests.treatment.killed WORLD STATE COMMAND NUMBER``.
+"""A run that kills itself: a System that sends SIGKILL to its own process around the N-th call that changes anything.
 
-COMMAND is apply, undo or resume. The process sends itself SIGKILL before the NUMBER-th call that changes anything
-(0: never), which is what a power cut or an impatient person does. The installer is replaced by one that adds, changes
+That is what an impatient person does, or a machine that runs out of memory. The installer is replaced by one that adds, changes
 and removes files, so that no network is needed; everything else is the real thing.
 """
 
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import sys
+import traceback
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from ideepdoctor.errors import ApplyFailed, DoctorError
 from ideepdoctor.model.plan import CreateEnv, EditBlock, Install, Plan, Requirement, WriteFile
 from ideepdoctor.system import RealSystem
 from ideepdoctor.treatment import installers
@@ -22,25 +24,59 @@ from ideepdoctor.treatment.progress import Quiet
 from ideepdoctor.treatment.undo import undo
 
 CHANGES = ("write_file", "append_line", "make_folder", "remove_file", "remove_tree", "copy_tree", "copy_file", "rename")
+MOMENTS = ("before", "inside", "after")
 
 
 class Killing(RealSystem):
-    """The real system, which ends the process before its N-th change."""
+    """The real system, which ends the process before, in the middle of, or after its N-th change.
 
-    def __init__(self, number: int) -> None:
+    In the middle means: a temporary file that was not renamed yet, half a line of the journal, a tree of which one file
+    was copied or removed, a copy of half a file. What has no middle (a rename) is killed after it.
+    """
+
+    def __init__(self, number: int, moment: str = "before") -> None:
         super().__init__()
         self.left = number
+        self.moment = moment
         for name in CHANGES:
-            setattr(self, name, self._counted(getattr(self, name)))
+            setattr(self, name, self._counted(name, getattr(self, name)))
 
-    def _counted(self, change: Callable[..., Any]) -> Callable[..., Any]:
+    def _counted(self, name: str, change: Callable[..., Any]) -> Callable[..., Any]:
         def counted(*arguments: Any, **options: Any) -> Any:
             self.left -= 1
-            if self.left == 0:
-                os.kill(os.getpid(), signal.SIGKILL)
-            return change(*arguments, **options)
+            if self.left != 0:
+                return change(*arguments, **options)
+            if self.moment == "inside":
+                getattr(self, f"_half_{name}", change)(*arguments)
+            elif self.moment == "after":
+                change(*arguments, **options)
+            return os.kill(os.getpid(), signal.SIGKILL)
 
         return counted
+
+    def _half_write_file(self, path: str, data: bytes, mode: int = 0o644) -> None:
+        os.fsync = lambda _descriptor: os.kill(os.getpid(), signal.SIGKILL)  # type: ignore[assignment]
+        RealSystem.write_file(self, path, data, mode)
+
+    def _half_append_line(self, path: str, line: str) -> None:
+        with Path(path).open("a") as stream:
+            stream.write(line[: len(line) // 2])
+
+    def _half_copy_file(self, source: str, destination: str) -> None:
+        Path(destination).write_bytes(Path(source).read_bytes()[:2])
+
+    def _half_copy_tree(self, source: str, destination: str) -> None:
+        def copy_one(here: str, there: str) -> None:
+            shutil.copy2(here, there)
+            os.kill(os.getpid(), signal.SIGKILL)
+
+        shutil.copytree(source, destination, symlinks=True, copy_function=copy_one)
+
+    def _half_remove_tree(self, path: str) -> None:
+        for found in sorted(Path(path).rglob("*")):
+            if not found.is_dir():
+                found.unlink()
+                return
 
 
 def prepare(world: Path) -> None:
@@ -49,6 +85,8 @@ def prepare(world: Path) -> None:
     (world / "home" / ".bashrc").write_bytes(b"export A=1")
     (world / "home" / "settings").write_text("old\n")
     (world / "home" / "settings").chmod(0o640)
+    (world / "home" / "zshrc-in-a-repository").write_text("alias x=y\n")
+    (world / "home" / ".zshrc").symlink_to("zshrc-in-a-repository")
     site = world / "env" / "site"
     (site / "one").mkdir(parents=True)
     (site / "one" / "__init__.py").write_text("version = 1\n")
@@ -66,8 +104,16 @@ def plan(world: Path) -> Plan:
             WriteFile(str(world / "home" / "settings"), "new\n", "settings"),
             WriteFile(str(world / "new" / "deep" / "file"), "fresh\n", "a new file"),
             EditBlock(str(world / "home" / ".bashrc"), "export B=2", "variables"),
+            EditBlock(str(world / "home" / ".zshrc"), "export B=2", "variables"),
+            EditBlock(str(world / "home" / "fish" / "config.fish"), "set -gx B 2", "variables"),
         ),
     )
+
+
+def failing_plan(world: Path) -> Plan:
+    """As ``plan``, with the installation last, so that its failure takes all the others back."""
+    first, *others = plan(world).steps
+    return Plan("everything", (*others, first))
 
 
 def plan_of_setup(world: Path) -> Plan:
@@ -97,20 +143,47 @@ def fake_install(system: RealSystem, step: Install, *_rest: object) -> None:
     system.remove_file(f"{site}/two.py")
 
 
-def main(world: str, state: str, command: str, number: str) -> None:
-    """Do what the command line says."""
+def broken_install(*_arguments: object) -> None:
+    """An installer that makes a mess before it fails."""
+    fake_install(*_arguments)  # type: ignore[arg-type]
+    raise ApplyFailed("the installer failed")
+
+
+def in_child(folder: Path, command: str, number: int = 0, moment: str = "before") -> int:
+    """Do a command on ``folder/world`` in a forked child that kills itself around its N-th change (0: never).
+
+    Args:
+        folder: holds the world, and the doctor's own folders.
+        command: apply, setup, fail (apply whose last step fails), fail-setup, resume or undo.
+        number: of the change, from 1.
+        moment: one of MOMENTS.
+
+    Returns:
+        0, a DoctorError's exit code, 99 for another error, or minus the signal that ended it.
+    """
+    child = os.fork()
+    if child == 0:
+        code = 99
+        try:
+            os.environ["IDEEPDOCTOR_CACHE_DIR"] = str(folder / "cache")
+            _do(folder / "world", str(folder / "state"), command, Killing(number, moment))
+            code = 0
+        except DoctorError as error:
+            code = int(error.exit_code)
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            os._exit(code)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+def _do(world: Path, state: str, command: str, system: RealSystem) -> None:
     installers.create_environment = fake_create  # type: ignore[assignment]
-    installers.install = fake_install  # type: ignore[assignment]
-    system = Killing(int(number))
-    if command == "apply":
-        apply_plan(system, plan(Path(world)), state, Quiet())
-    elif command == "setup":
-        apply_plan(system, plan_of_setup(Path(world)), state, Quiet())
-    elif command == "resume":
+    installers.install = broken_install if command.startswith("fail") else fake_install  # type: ignore[assignment]
+    if command == "resume":
         resume(system, state, None, Quiet())
-    else:
+    elif command == "undo":
         undo(system, state, None, force=False, sink=Quiet())
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])
+    else:
+        made = {"apply": plan, "setup": plan_of_setup, "fail": failing_plan, "fail-setup": plan_of_setup}[command]
+        apply_plan(system, made(world), state, Quiet())

@@ -1,102 +1,153 @@
-"""SIGKILL before every single change: undo gives back every byte, resume ends as an undisturbed run does."""
+"""SIGKILL around every single change: undo gives back every byte, resume ends as an undisturbed run does."""
 
 from __future__ import annotations
 
-import os
 import signal
-import subprocess
-import sys
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from ideepdoctor.errors import UsageError
 from ideepdoctor.system import RealSystem
-from ideepdoctor.treatment.journal import runs
+from ideepdoctor.treatment.journal import runs, unfinished
 from ideepdoctor.treatment.progress import Quiet
 from ideepdoctor.treatment.snapshot import Manifest, manifest
 from ideepdoctor.treatment.undo import undo
-from tests.treatment.killed import prepare
+from tests.treatment.killed import MOMENTS, in_child, prepare
 
-ROOT = Path(__file__).parents[2]
-MOST = 45
-
-
-def run(folder: Path, command: str, number: int = 0) -> int:
-    env = {**os.environ, "IDEEPDOCTOR_CACHE_DIR": str(folder / "cache"), "PYTHONPATH": str(ROOT)}
-    argv = [sys.executable, "-m", "tests.treatment.killed", str(folder / "world"), str(folder / "state"), command]
-    return subprocess.run([*argv, str(number)], env=env, cwd=ROOT, capture_output=True, timeout=60).returncode
+MOST = 90
+KILLED = -signal.SIGKILL
+FAILED = 4
 
 
 def world(folder: Path) -> Manifest:
-    """Everything in the world with its bytes and modes; times too, but for files that were written anew."""
+    """Everything in the world with its bytes, modes and times."""
     return manifest(str(folder / "world"))
 
 
 def contents(found: Manifest) -> dict[str, object]:
+    """Without times: two runs write at two times."""
     return {name: {key: value for key, value in item.items() if key != "mtime_ns"} for name, item in found.items()}
 
 
-def prepared(tmp_path: Path, name: str) -> tuple[Path, Manifest]:
-    folder = tmp_path / name
+def prepared(folder: Path) -> tuple[Path, Manifest]:
     prepare(folder / "world")
     return folder, world(folder)
 
 
 def undisturbed(tmp_path: Path, command: str) -> dict[str, object]:
-    folder, _ = prepared(tmp_path, f"whole-{command}")
-    assert run(folder, command) == 0
+    folder, before = prepared(tmp_path / f"whole-{command}")
+    assert in_child(folder, command) == 0
+    assert world(folder) != before
     return contents(world(folder))
 
 
-def killed_at(tmp_path: Path, command: str, number: int, whole: dict[str, object]) -> bool:
-    """Kill a run before its N-th change, take one world back and finish another; False: the run was over before."""
-    back, before = prepared(tmp_path, f"{command}-back-{number}")
-    code = run(back, command, number)
-    if code == 0:
-        return False
-    assert code == -signal.SIGKILL
-    state = str(back / "state")
-    if not runs(state):
+def state_of(folder: Path) -> str:
+    """How the only run is; empty: there is none."""
+    return next((run.status for run in runs(str(folder / "state"))), "")
+
+
+def assert_taken_back(folder: Path, before: Manifest, number: int) -> None:
+    """Undo what there is to undo; the world is as it was, and nothing is in the way of the next run."""
+    state = str(folder / "state")
+    if state_of(folder) in ("", "undone", "rolled-back"):
         with pytest.raises(UsageError):
             undo(RealSystem(), state, None, force=False, sink=Quiet())
     else:
-        assert run(back, "undo") == 0, number
-    assert world(back) == before, number
-
-    on, _ = prepared(tmp_path, f"{command}-on-{number}")
-    assert run(on, command, number) == -signal.SIGKILL
-    if runs(str(on / "state")) and runs(str(on / "state"))[0].status == "unfinished":
-        assert run(on, "resume") == 0, number
-        assert contents(world(on)) == whole, number
-    return True
+        assert in_child(folder, "undo") == 0, number
+    assert world(folder) == before, number
+    assert unfinished(state) is None
 
 
+@pytest.mark.parametrize("moment", MOMENTS)
 @pytest.mark.parametrize("command", ["apply", "setup"])
-def test_killed_before_every_change(tmp_path, command):
-    whole = undisturbed(tmp_path, command)
-    with ThreadPoolExecutor(max_workers=4) as pool:
-        outcomes = list(pool.map(lambda number: killed_at(tmp_path, command, number, whole), range(1, MOST)))
-    count = outcomes.index(False)
-    assert count > 15, "the run must have that many changes to be killed before"
-    assert not any(outcomes[count:])
-
-
-@pytest.mark.parametrize("command", ["apply", "setup"])
-def test_undo_that_is_killed_can_be_called_again(tmp_path, command):
-    def attempt(number: int) -> bool:
-        folder, before = prepared(tmp_path, f"{command}-undo-{number}")
-        assert run(folder, command) == 0
-        code = run(folder, "undo", number)
+def test_undo_of_a_killed_run_gives_back_every_byte(tmp_path, command, moment):
+    for number in range(1, MOST):
+        folder, before = prepared(tmp_path / str(number))
+        code = in_child(folder, command, number, moment)
         if code == 0:
-            return False
-        assert code == -signal.SIGKILL
-        if runs(str(folder / "state"))[0].status != "undone":
-            assert run(folder, "undo") == 0, number
-        assert world(folder) == before, number
-        return True
+            break
+        assert code == KILLED
+        assert_taken_back(folder, before, number)
+    assert 20 < number < MOST - 1, "the run must have had that many changes, and an end"
 
-    with ThreadPoolExecutor(max_workers=4) as pool:
-        outcomes = list(pool.map(attempt, range(1, 40)))
-    assert outcomes.index(False) > 5
+
+@pytest.mark.parametrize("moment", MOMENTS)
+@pytest.mark.parametrize("command", ["apply", "setup"])
+def test_resume_ends_as_an_undisturbed_run(tmp_path, command, moment):
+    whole = undisturbed(tmp_path, command)
+    resumed = 0
+    for number in range(1, MOST):
+        folder, before = prepared(tmp_path / str(number))
+        if in_child(folder, command, number, moment) == 0:
+            break
+        if state_of(folder) == "unfinished":
+            resumed += 1
+            assert in_child(folder, "resume") == 0, number
+            assert contents(world(folder)) == whole, number
+            # What was resumed can be taken back as if it had never been disturbed.
+            assert in_child(folder, "undo") == 0, number
+            assert world(folder) == before, number
+    assert resumed > 15
+
+
+@pytest.mark.parametrize("moment", MOMENTS)
+@pytest.mark.parametrize("command", ["apply", "setup"])
+def test_an_undo_that_is_killed_can_be_called_again(tmp_path, command, moment):
+    for number in range(1, MOST):
+        folder, before = prepared(tmp_path / str(number))
+        assert in_child(folder, command) == 0
+        code = in_child(folder, "undo", number, moment)
+        if code == 0:
+            break
+        assert code == KILLED
+        if state_of(folder) == "failed":
+            assert in_child(folder, command) == 5, "half taken back is in the way of the next run"
+            assert in_child(folder, "resume") == 2, "half taken back can only be taken back"
+        assert_taken_back(folder, before, number)
+    assert 5 < number < MOST - 1
+
+
+@pytest.mark.parametrize("moment", MOMENTS)
+@pytest.mark.parametrize("command", ["fail", "fail-setup"])
+def test_a_rollback_that_is_killed_is_finished_by_undo(tmp_path, command, moment):
+    for number in range(1, MOST):
+        folder, before = prepared(tmp_path / str(number))
+        code = in_child(folder, command, number, moment)
+        if code == FAILED:
+            break
+        assert code == KILLED
+        assert_taken_back(folder, before, number)
+    assert 20 < number < MOST - 1
+    assert world(folder) == before
+    assert state_of(folder) == "rolled-back"
+
+
+@pytest.mark.parametrize("command", ["fail", "fail-setup"])
+def test_a_run_whose_rollback_was_begun_is_never_called_whole(tmp_path, command):
+    whole = undisturbed(tmp_path, command.replace("fail-setup", "setup").replace("fail", "apply"))
+    for number in range(1, MOST):
+        folder, _ = prepared(tmp_path / str(number))
+        if in_child(folder, command, number) == FAILED:
+            break
+        if state_of(folder) and in_child(folder, "resume") == 0:
+            assert contents(world(folder)) == whole, number
+
+
+@pytest.mark.parametrize("moment", MOMENTS)
+@pytest.mark.parametrize(("command", "at"), [("apply", 12), ("apply", 25), ("setup", 9)])
+def test_a_resume_that_is_killed_can_be_called_again_or_undone(tmp_path, command, at, moment):
+    whole = undisturbed(tmp_path, command)
+    for number in range(1, MOST):
+        on, _ = prepared(tmp_path / f"on{number}")
+        back, before = prepared(tmp_path / f"back{number}")
+        for folder in (on, back):
+            assert in_child(folder, command, at) == KILLED
+            code = in_child(folder, "resume", number, moment)
+        if code == 0:
+            break
+        if state_of(on) == "unfinished":
+            assert in_child(on, "resume") == 0
+        assert contents(world(on)) == whole, number
+        assert_taken_back(back, before, number)
+    assert 8 < number < MOST - 1
