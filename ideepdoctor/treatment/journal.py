@@ -35,7 +35,7 @@ class Run:
     command: str
     plan: Plan
     status: str
-    """unfinished (killed, or still running), ok, rolled-back, failed (taking it back failed, or was killed) or undone."""
+    """unfinished (killed, or still running), ok, rolled-back, failed (half taken back) or undone."""
     intents: Mapping[int, Note] = field(default_factory=dict)
     """By step: what was noted before it."""
     results: Mapping[int, Note] = field(default_factory=dict)

@@ -1,7 +1,7 @@
 """A run that kills itself: a System that sends SIGKILL to its own process around the N-th call that changes anything.
 
-That is what an impatient person does, or a machine that runs out of memory. The installer is replaced by one that adds, changes
-and removes files, so that no network is needed; everything else is the real thing.
+That is what an impatient person does, or a machine that runs out of memory. The installer is replaced by one that
+adds, changes and removes files, so that no network is needed; everything else is the real thing.
 """
 
 from __future__ import annotations

@@ -189,7 +189,7 @@ def test_a_folder_that_was_empty_stays(world, state):
 
 
 def test_a_link_stays_a_link(world, state):
-    real, link = world / "home" / "dotfiles-rc", world / "home" / ".zshrc"
+    real, link = world / "home" / "dotfiles-rc", world / "home" / ".kshrc"
     real.write_text("alias x=y\n")
     link.symlink_to("dotfiles-rc")
     before = manifest(str(world))
