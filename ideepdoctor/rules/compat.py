@@ -93,11 +93,14 @@ def pair(chainer: str, ideep4py: str) -> Pair:
     release, with_chainer = _version(ideep4py), _version(chainer)
     if with_chainer is None or release is None or str(release) not in RELEASES:
         return Pair.UNKNOWN
-    if with_chainer < Version("4.0.0b4"):
+    if with_chainer < Version("4.0.0b4") or RELEASES[str(release)].broken:
         return Pair.UNUSED
     if release < Version("2.0.0b1"):
         # From 5.0.0rc1 Chainer asks for iDeep 2 ("Unsupported iDeep version (1)"); 5.0.0b3 and b4 already do.
-        return Pair.RIGHT if with_chainer <= Version("5.0.0b2") else Pair.UNUSED
+        if with_chainer > Version("5.0.0b2"):
+            return Pair.UNUSED
+        # 1.0.3 was tried with 4.0.0b4 to 4.5.0, the releases of its time.
+        return Pair.UNKNOWN if release == Version("1.0.3") and with_chainer >= Version("5.0.0a1") else Pair.RIGHT
     if with_chainer < Version("5.0.0rc1"):
         return Pair.WRONG
     if release == Version(BEST_RELEASE):
@@ -117,7 +120,7 @@ def right_release(chainer: str) -> str:
     return "ideep4py 1.0.4"
 
 
-NUMPY_WINDOWS = {"3.7": ("1.16.6", "1.21.6"), "3.6": ("1.13.0", "1.19.5"), "2.7": ("1.13.0", "1.16.6")}
+NUMPY_WINDOWS = {"3.7": ("1.16.0", "1.21.6"), "3.6": ("1.13.0", "1.19.5"), "2.7": ("1.13.0", "1.16.6")}
 """Lowest and highest NumPy by minor version of Python, measured with 1.0.4 and 2.0.0.post3.
 
 Below, the extension module refuses it; the highest is the last release for that Python. (The 1.x wheels declare
@@ -169,10 +172,11 @@ def lacking(cpu: Cpu, flags: tuple[str, ...]) -> tuple[str, ...] | None:
 def kernel(cpu: Cpu) -> str | None:
     """The implementation that MKL-DNN 0.14 generates for convolutions on this processor; None where not known.
 
-    Source: MKLDNN_VERBOSE on emulated SandyBridge and Haswell and on a processor with AVX-512.
+    Source: MKLDNN_VERBOSE on emulated SandyBridge and Haswell and on a processor with AVX-512; the one flag that each
+    of its kernels asks for.
     """
-    for flags, name in ((_AVX512, "jit:avx512_common"), (("avx2",), "jit:avx2"), (("sse4_1",), "jit:sse42")):
-        missing = lacking(cpu, flags)
+    for flag, name in (("avx512f", "jit:avx512_common"), ("avx2", "jit:avx2"), ("sse4_2", "jit:sse42")):
+        missing = lacking(cpu, (flag,))
         if missing is None:
             return None
         if not missing:

@@ -64,10 +64,12 @@ class IDP110(Rule):
         if missing is None:
             raise Unknown("the processor's flags could not be read")
         if missing:
+            feature = "avx512" if missing[0].startswith("avx512") else "avx"
+            model = facts.cpu.model_name or facts.cpu.vendor or "unknown CPU"
             yield self.finding(
-                found=f"a CPU without {', '.join(missing)} ({facts.cpu.model_name or facts.cpu.vendor or 'unknown'})",
+                found=f"{', '.join(missing)} cannot be used ({model})",
                 needed=f"{', '.join(known.cpu_flags)} for ideep4py {known.version}",
                 consequence="the first array or operation ends the process with SIGILL, although the import works",
                 next_step="see what this CPU can run: ideepdoctor cpu",
-                evidence=(Evidence("flags of the processor", "/proc/cpuinfo", "ideepdoctor cpu --why-not avx"),),
+                evidence=(Evidence("flags of the processor", "/proc/cpuinfo", f"ideepdoctor cpu --why-not {feature}"),),
             )

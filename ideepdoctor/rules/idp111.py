@@ -8,7 +8,7 @@ from ideepdoctor.model.facts import Facts
 from ideepdoctor.model.findings import Finding, FixSafety, Severity
 from ideepdoctor.model.plan import Step
 from ideepdoctor.rules.base import Example, Rule, Unknown
-from ideepdoctor.rules.installed import fix_command, ideep4py_fix, ideep4py_steps, metadata_evidence, release
+from ideepdoctor.rules.installed import cure_command, ideep4py_fix, ideep4py_steps, metadata_evidence, release
 
 
 class IDP111(Rule):
@@ -62,7 +62,7 @@ class IDP111(Rule):
                 consequence="import ideep4py, and so import chainer, ends the process (SIGABRT, Xbyak::Error)",
                 next_step="leave --stack and --ideep out, or name another one"
                 if planned
-                else fix_command(facts, safety),
+                else cure_command(facts, safety),
                 evidence=metadata_evidence(facts, "ideep4py"),
                 fix=safety,
             )

@@ -9,10 +9,9 @@ from ideepdoctor.model.findings import Finding, FixSafety, Severity
 from ideepdoctor.model.plan import Step
 from ideepdoctor.rules.base import Example, Rule
 from ideepdoctor.rules.installed import (
-    fix_command,
+    cure_command,
     ideep4py_fix,
     ideep4py_steps,
-    new_environment_command,
     package,
     stack_steps,
 )
@@ -53,12 +52,11 @@ class IDP301(Rule):
             chainer = facts.package("chainer")
             safety = FixSafety.MANUAL if facts.python.kind in _SHARED else ideep4py_fix(facts)
             has = "no ideep4py and no Chainer" if chainer is None else f"Chainer {chainer.version} without ideep4py"
-            cure = new_environment_command(facts) if safety is FixSafety.MANUAL else fix_command(facts, safety)
             yield self.finding(
                 found=has,
                 needed="ideep4py",
                 consequence="Chainer computes with NumPy alone",
-                next_step=cure,
+                next_step=cure_command(facts, safety),
                 fix=safety,
             )
 

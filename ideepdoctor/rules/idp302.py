@@ -8,7 +8,7 @@ from ideepdoctor.model.facts import Facts
 from ideepdoctor.model.findings import Finding, FixSafety, Severity
 from ideepdoctor.model.plan import Step
 from ideepdoctor.rules.base import Example, Rule
-from ideepdoctor.rules.installed import fix_command, ideep4py_fix, ideep4py_steps, metadata_evidence, release
+from ideepdoctor.rules.installed import cure_command, ideep4py_fix, ideep4py_steps, metadata_evidence, release
 
 
 class IDP302(Rule):
@@ -49,7 +49,7 @@ class IDP302(Rule):
                 found=f"ideep4py {known.version}",
                 needed="ideep4py 2.0.0.post3 (Chainer 5 and later) or 1.0.4 (Chainer 4)",
                 consequence=f"its import fails ({known.broken}) and Chainer silently uses NumPy",
-                next_step=fix_command(facts, safety),
+                next_step=cure_command(facts, safety),
                 evidence=metadata_evidence(facts, "ideep4py"),
                 fix=safety,
             )

@@ -9,7 +9,7 @@ from ideepdoctor.model.findings import Finding, FixSafety, Severity
 from ideepdoctor.model.plan import Step
 from ideepdoctor.rules.base import Example, Rule
 from ideepdoctor.rules.compat import Pair, pair, right_release
-from ideepdoctor.rules.installed import fix_command, ideep4py_fix, ideep4py_steps, metadata_evidence, package
+from ideepdoctor.rules.installed import cure_command, ideep4py_fix, ideep4py_steps, metadata_evidence, package
 
 
 class IDP304(Rule):
@@ -55,7 +55,7 @@ class IDP304(Rule):
                 found=f"Chainer {chainer.version} with ideep4py {ideep4py.version}",
                 needed=right_release(chainer.version),
                 consequence="gradients of BatchNormalization are garbage (up to 1e38, NaN): any training is lost",
-                next_step=fix_command(facts, safety),
+                next_step=cure_command(facts, safety),
                 evidence=(*metadata_evidence(facts, "chainer"), *metadata_evidence(facts, "ideep4py")),
                 fix=safety,
             )

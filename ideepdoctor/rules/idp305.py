@@ -9,14 +9,14 @@ from ideepdoctor.model.findings import Finding, FixSafety, Severity
 from ideepdoctor.model.plan import Step
 from ideepdoctor.rules.base import Example, Rule
 from ideepdoctor.rules.compat import numpy_window, outside
-from ideepdoctor.rules.installed import fix_command, metadata_evidence, package, stack_steps
+from ideepdoctor.rules.installed import cure_command, metadata_evidence, package, stack_fix, stack_steps
 
 
 class IDP305(Rule):
     """NumPy lies outside the window that ideep4py works with on this Python.
 
     What it checks
-        The version of NumPy against what was measured: 1.16.6 to 1.21.6 on Python 3.7, 1.13.0 to 1.19.5 on 3.6,
+        The version of NumPy against what was measured: 1.16.0 to 1.21.6 on Python 3.7, 1.13.0 to 1.19.5 on 3.6,
         1.13.0 to 1.16.6 on 2.7.
 
     Why it matters
@@ -37,7 +37,7 @@ class IDP305(Rule):
     fix = FixSafety.SAFE
     ok = (
         Example("1.21.6 on 3.7"),
-        Example("the lowest", {"packages": {"numpy": "1.16.6"}}),
+        Example("the lowest", {"packages": {"numpy": "1.16.0"}}),
         Example("1.13.3 on 3.6", {"packages": {"numpy": "1.13.3"}}, "py36-healthy"),
     )
     bad = (
@@ -53,12 +53,12 @@ class IDP305(Rule):
         if window is None or facts.planned_ideep4py is not None:
             return
         if numpy is None or outside(numpy.version, window):
-            safety = FixSafety.SAFE if facts.python.externally_managed is None else FixSafety.MANUAL
+            safety = stack_fix(facts)
             yield self.finding(
                 found="no NumPy" if numpy is None else f"NumPy {numpy.version}",
                 needed=f"NumPy {window[0]} to {window[1]} (Python {facts.python.minor})",
                 consequence="import ideep4py fails, and Chainer silently computes with NumPy alone",
-                next_step=fix_command(facts),
+                next_step=cure_command(facts, safety),
                 evidence=metadata_evidence(facts, "numpy"),
                 fix=safety,
             )

@@ -8,7 +8,7 @@ from ideepdoctor.model.facts import Facts
 from ideepdoctor.model.findings import Finding, FixSafety, Severity
 from ideepdoctor.model.plan import Step
 from ideepdoctor.rules.base import Example, Rule
-from ideepdoctor.rules.installed import fix_command, package, stack_steps
+from ideepdoctor.rules.installed import cure_command, package, stack_fix, stack_steps
 
 
 class IDP308(Rule):
@@ -40,11 +40,13 @@ class IDP308(Rule):
     def check(self, facts: Facts) -> Iterator[Finding]:
         """Look for the distribution."""
         if facts.planned_ideep4py is None and package(facts, "chainer") is None:
+            safety = stack_fix(facts)
             yield self.finding(
                 found="no Chainer",
                 needed="Chainer 5 to 7.8.1 (6.7.0 on Python 2.7)",
                 consequence="import chainer fails",
-                next_step=fix_command(facts),
+                next_step=cure_command(facts, safety),
+                fix=safety,
             )
 
     def treat(self, finding: Finding, facts: Facts) -> tuple[Step, ...]:

@@ -9,7 +9,7 @@ from typing import Any
 from ideepdoctor.model.facts import Facts
 from ideepdoctor.model.findings import Finding, FixSafety, Severity
 from ideepdoctor.model.plan import Step
-from ideepdoctor.rules.base import Example, Rule
+from ideepdoctor.rules.base import Example, Rule, Unknown
 from ideepdoctor.rules.installed import fix_command, variable, variable_fix, variable_steps
 
 
@@ -57,17 +57,20 @@ class IDP504(Rule):
 
     def check(self, facts: Facts) -> Iterator[Finding]:
         """Compare the number of threads with what may be used."""
-        cpus = facts.limits.affinity_cpus
-        if cpus is None or facts.planned_ideep4py is not None:
+        if facts.planned_ideep4py is not None:
             return
+        affinity = facts.limits.affinity_cpus
+        cpus = len(affinity) if affinity else facts.cpu.logical_cpus
+        if not cpus:
+            raise Unknown("the number of CPUs could not be read")
         quota = facts.limits.quota_cpus
-        allowed = len(cpus) if quota is None else min(len(cpus), max(1, math.ceil(quota)))
+        allowed = cpus if quota is None else min(cpus, max(1, math.ceil(quota)))
         text = (variable(facts, "OMP_NUM_THREADS") or "").split(",")[0].strip()
-        threads = int(text) if text.isdigit() and int(text) > 0 else len(cpus)
+        threads = int(text) if text.isdecimal() and int(text) > 0 else cpus
         if threads <= allowed:
             return
-        by = f"OMP_NUM_THREADS={text}" if text.isdigit() else "OpenMP's own choice"
-        limit = f"{len(cpus)} CPUs" if quota is None else f"{len(cpus)} CPUs, quota {quota:g}"
+        by = f"OMP_NUM_THREADS={text}" if text.isdecimal() else "OpenMP's own choice"
+        limit = f"{cpus} CPUs" if quota is None else f"{cpus} CPUs, quota {quota:g}"
         safety = variable_fix(facts, "OMP_NUM_THREADS")
         yield self.finding(
             found=f"{threads} threads ({by}), {limit}",

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from ideepdoctor.model.facts import Facts
 from ideepdoctor.model.findings import Finding, FixSafety, Severity
 from ideepdoctor.model.plan import Step
-from ideepdoctor.rules.base import Example, Rule
+from ideepdoctor.rules.base import Example, Rule, Unknown
 from ideepdoctor.rules.installed import fix_command, variable, variable_fix, variable_steps
 
 
@@ -44,8 +44,10 @@ class IDP701(Rule):
 
     def check(self, facts: Facts) -> Iterator[Finding]:
         """Look at the vendor, the flag and the variable."""
-        flags = facts.cpu.flags
-        if facts.cpu.vendor != "AuthenticAMD" or flags is None or "avx2" not in flags:
+        vendor, flags = facts.cpu.vendor, facts.cpu.flags
+        if vendor is None or (vendor == "AuthenticAMD" and flags is None):
+            raise Unknown("the vendor or the flags of the processor could not be read")
+        if vendor != "AuthenticAMD" or "avx2" not in (flags or ()):
             return
         if facts.planned_ideep4py is None and not variable(facts, "MKL_DEBUG_CPU_TYPE"):
             safety = variable_fix(facts, "MKL_DEBUG_CPU_TYPE")

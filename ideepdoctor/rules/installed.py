@@ -51,6 +51,21 @@ def fix_command(facts: Facts, code: FixSafety = FixSafety.SAFE) -> str:
     return f"ideepdoctor fix{unsafe} --python {facts.python.executable}"
 
 
+def cure_command(facts: Facts, safety: FixSafety) -> str:
+    """The command for a finding about packages: ``fix`` where it treats it, else a new environment beside this one."""
+    return new_environment_command(facts) if safety is FixSafety.MANUAL else fix_command(facts, safety)
+
+
+def stack_fix(facts: Facts) -> FixSafety:
+    """How safe it is to install what the stack nearest to the installed Chainer pins; MANUAL where there is none."""
+    from ideepdoctor.stacks.catalog import nearest
+
+    chainer = facts.package("chainer")
+    found = nearest(facts.python.abi, facts.cpu, None if chainer is None else chainer.version)
+    managed = facts.python.externally_managed is not None
+    return FixSafety.MANUAL if found is None or managed else FixSafety.SAFE
+
+
 def new_environment_command(facts: Facts) -> str:
     """The command that makes a new environment, with the interpreter where it is usable."""
     usable = facts.python.abi in {abi for item in RELEASES.values() for abi in item.abis}
