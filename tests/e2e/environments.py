@@ -77,7 +77,7 @@ def uv(*words: str) -> None:
     from uv import find_uv_bin
 
     subprocess.run(
-        [find_uv_bin(), *words, "--link-mode=copy", "--quiet"],
+        [find_uv_bin(), *words, *([] if "uninstall" in words else ["--link-mode=copy"]), "--quiet"],
         check=True,
         timeout=300,
     )
