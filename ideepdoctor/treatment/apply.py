@@ -28,6 +28,8 @@ from ideepdoctor.treatment.progress import Progress
 from ideepdoctor.treatment.state import cache_folder, locked
 from ideepdoctor.treatment.steps import MakeEnvironment, Surroundings, action
 
+_HISTORY = "see: ideepdoctor history"
+
 
 def apply_plan(system: System, plan: Plan, state: str, sink: Progress, *, command: str = "") -> str:
     """Carry out a plan.
@@ -103,9 +105,7 @@ def resume(system: System, state: str, run_id: str | None, sink: Progress) -> st
         if run is None or run.status != UNFINISHED:
             raise UsageError(
                 "there is no unfinished run" if run is None else f"the run {run.id} is {run.status}",
-                hint="see: ideepdoctor history"
-                if run is None or run.status != FAILED
-                else f"ideepdoctor undo {run.id}",
+                hint=f"take it back: ideepdoctor undo {run.id}" if run and run.status == FAILED else _HISTORY,
             )
         journal = Journal(system, state, run.id)
         around = _around(system, journal, sink)

@@ -22,9 +22,9 @@ _SECONDS = 20 * MINUTES
 _NETWORK = re.compile(
     r"(?i)failed to fetch|error sending request|dns error|could not connect|connection (refused|reset|error)|"
     r"network is unreachable|name resolution|max retries exceeded|newconnectionerror|timed out|tunnel|"
-    r"could not fetch url|no route to host|network connectivity is disabled|connecttimeout"
+    r"could not fetch url|no route to host|network (connectivity )?(is|was) disabled|connecttimeout"
 )
-_HASH = re.compile(r"(?is)hash(es)? mismatch|do not match the hashes|hashes? (are|is) required")
+_HASH = re.compile(r"(?is)hash mismatch|do not match the hashes")
 _FULL = re.compile(r"(?i)no space left on device|os error 28|disk quota exceeded")
 
 Tell = Callable[[str], None]
@@ -155,6 +155,8 @@ def _environment(environ: Mapping[str, str]) -> dict[str, str]:
         "PYTHONPATH",
         "PIP_REQUIRE_VIRTUALENV",
         "PIP_TARGET",
+        "PIP_PREFIX",
+        "PIP_ROOT",
         "PIP_USER",
     )
     kept = {name: value for name, value in environ.items() if name not in dropped}
@@ -219,9 +221,13 @@ def record_problems(step: Install) -> str:
     for record in library.glob(f"python*/site-packages/ideep4py-{wanted.version}.dist-info/RECORD"):
         root = record.parent.parent
         with record.open(encoding="utf-8", newline="") as stream:
-            for name, _digest, size in csv.reader(stream):
-                if size and not _has_size(root / name, int(size)):
-                    return str(root / name)
+            try:
+                for name, _digest, size in csv.reader(stream):
+                    if size and not _has_size(root / name, int(size)):
+                        return str(root / name)
+            except (ValueError, csv.Error):
+                # The list itself is damaged.
+                return str(record)
     return ""
 
 

@@ -139,8 +139,9 @@ def read(state: str, run_id: str) -> Run:
         NeedsAttention: the journal cannot be read.
     """
     path = Path(journal_path(state, run_id))
-    if "/" in run_id or not path.is_file():
-        names = ", ".join(_names(state)[:5]) or "none: nothing was changed yet"
+    known = _names(state)
+    if run_id not in known:
+        names = ", ".join(known[:5]) or "none: nothing was changed yet"
         raise UsageError(f"no run is called {run_id}", hint=f"known runs: {names}")
     events = _events(path)
     if not events or events[0].get("event") != "plan-begin":
@@ -179,9 +180,11 @@ def _events(path: Path) -> list[dict[str, Any]]:
     found = []
     for line in path.read_text("utf-8", "replace").splitlines():
         try:
-            found.append(json.loads(line))
+            event = json.loads(line)
         except ValueError:
             continue
+        if isinstance(event, dict) and "event" in event:
+            found.append(event)
     return found
 
 
