@@ -11,16 +11,29 @@ from ideepdoctor.rules.base import Example, Rule
 from ideepdoctor.rules.compat import lacking
 
 _HAVE_AVX512 = (
-    r"Xeon\(R\) (Platinum|Gold|Silver|Bronze)",
+    r"Xeon\(R\) (Platinum|Gold|Silver|Bronze) \d",
     r"Xeon\(R\) W-[23]\d{3}",
+    r"Xeon\(R\) W-1(3\d\d|1\d{3})",
+    r"Xeon\(R\) w[3579]-[23]\d{3}",
+    r"Xeon\(R\) D-(1[78]|2[178])\d\d",
+    r"Xeon\(R\) E-23\d\d",
+    r"Xeon\(R\) 6\d{3}P",
     r"Core\(TM\) i[79]-(78|79|98|99|109)\d\d(X|XE)\b",
-    r"Core\(TM\) i[3579]-11\d{3}",
-    r"EPYC 9\d\d[45]",
-    r"Ryzen [3579] (PRO )?[79]\d(?![23][05])\d\d",
+    r"Core\(TM\) i[3579]-11\d(\d{2}|\dG)",
+    r"Core\(TM\) i[357]-10\d\dN?G",
+    r"EPYC [489][0-9A-Z]\d[45]",
+    r"Ryzen [3579] (PRO )?8\d\d\d",
+    r"Ryzen [3579] (PRO )?[79]\d(?![23]\d)\d\d",
+    r"Ryzen Threadripper (PRO )?[79]9\d\d",
+    r"(?i:Ryzen AI (\d|MAX))",
+    r"Ryzen Z1",
 )
-"""Names of models with AVX-512: Xeon Scalable and W, Core X, Rocket and Tiger Lake, Zen 4 and 5.
+"""Names of models with AVX-512.
 
-Mobile Ryzen 7x20 to 7x35 are older cores without it, and do not match.
+Xeon Scalable, W (Skylake to Sapphire Rapids, Rocket and Tiger Lake), D of Skylake and Ice Lake, E of Rocket Lake, 6
+with P cores; Core X, Ice, Tiger and Rocket Lake; Zen 4 and 5 (EPYC 4004, 8004, 9004 and their successors, the clouds' own
+names of them; Ryzen 7000 and later). Mobile Ryzen 7x20 to 7x35 are older cores, Xeon E5, Core of the 12th
+generation and later and Xeon 6 with E cores have none: they do not match.
 """
 
 

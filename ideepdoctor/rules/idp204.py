@@ -64,18 +64,23 @@ class IDP204(Rule):
     )
 
     def check(self, facts: Facts) -> Iterator[Finding]:
-        """Report each module that came from elsewhere."""
-        for shadow in facts.shadows:
+        """Report the modules that came from elsewhere, those of one source together: one cure is for all of them."""
+        for source in dict.fromkeys(shadow.source for shadow in facts.shadows):
+            shadows = [shadow for shadow in facts.shadows if shadow.source == source]
+            first = shadows[0]
+            others = ", ".join(shadow.module for shadow in shadows[1:])
+            too = f"; so do{'es' if len(shadows) == 2 else ''} {others}" if others else ""
             yield self.finding(
-                found=f"{shadow.module} comes from {shadow.path} ({shadow.source})",
-                needed=f"the {shadow.module} of the environment or of Python itself",
+                found=f"{first.module} comes from {first.path} ({source}){too}",
+                needed=f"the {first.module} of the environment or of Python itself",
                 consequence="Chainer gets another module than it needs, and fails or computes something else",
-                next_step=_CURE.get(shadow.source, "remove or rename that file").format(path=shadow.path),
-                evidence=(
+                next_step=_CURE.get(source, "remove or rename that file").format(path=first.path),
+                evidence=tuple(
                     Evidence(
                         "imported from there",
                         shadow.path,
                         python_command(facts, f"-c 'import {shadow.module}; print({shadow.module}.__file__)'"),
-                    ),
+                    )
+                    for shadow in shadows
                 ),
             )

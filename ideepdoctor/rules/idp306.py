@@ -115,15 +115,17 @@ class IDP306(Rule):
             # The versions name all causes; the text names only the one that came first.
             matched = [cause for mark, cause in _MARKS if mark in text]
             causes = (_predicted(facts) or matched) if matched else []
-        if not causes:
+        # On 2.7 to 3.7 nothing that Chainer needs is gone: a missing setuptools is a missing package (IDP311).
+        if not causes or Version(facts.python.minor) < Version("3.8"):
             return
         too_new = facts.python.minor not in _CURABLE
         pins = python_command(facts, "-m pip install 'setuptools<74' 'numpy<2'")
+        stuck = too_new or facts.python.externally_managed is not None
         yield self.finding(
             found="; ".join(causes),
             needed="Python 3.11 or older" if too_new else "setuptools<74 and numpy<2 (Python 3.8 to 3.11)",
             consequence="import chainer fails" + (f": {result.error_text}" if result and result.error_text else ""),
-            next_step="ideepdoctor setup" if too_new else pins,
+            next_step="ideepdoctor setup" if stuck else pins,
             evidence=(Evidence("import it", None, python_command(facts, "-c 'import chainer'")),),
         )
 
@@ -137,8 +139,10 @@ def _predicted(facts: Facts) -> list[str]:
         causes.append(f"Python {facts.python.minor}, which has no distutils for numpy.distutils")
     if numpy is not None and not is_older(numpy.version, "2"):
         causes.append(f"NumPy {numpy.version}, which lacks np.sctypes")
-    if setuptools is not None and newest >= Version("3.8"):
-        if not is_older(setuptools.version, "82"):
+    if newest >= Version("3.8"):
+        if setuptools is None:
+            causes.append("no setuptools, which has pkg_resources")
+        elif not is_older(setuptools.version, "82"):
             causes.append(f"setuptools {setuptools.version}, which lacks pkg_resources")
         elif not is_older(setuptools.version, "74"):
             causes.append(f"setuptools {setuptools.version}, which lacks distutils.msvccompiler")

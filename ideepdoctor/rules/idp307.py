@@ -8,8 +8,17 @@ from ideepdoctor.model.facts import Facts
 from ideepdoctor.model.findings import Finding, FixSafety, Severity
 from ideepdoctor.model.plan import Step
 from ideepdoctor.rules.base import Example, Rule
-from ideepdoctor.rules.compat import WHEEL_PYTHONS, is_older
-from ideepdoctor.rules.installed import fix_command, metadata_evidence, outcome, package, python_command, stack_steps
+from ideepdoctor.rules.compat import is_older
+from ideepdoctor.rules.installed import (
+    fix_command,
+    metadata_evidence,
+    new_environment_command,
+    outcome,
+    package,
+    python_command,
+    stack_fix,
+    stack_steps,
+)
 
 _FAILED = {"ok": False, "error_type": "TypeError", "error_text": "Descriptors cannot not be created directly."}
 _GONE = {"ok": False, "error_type": "ImportError", "error_text": "No module named 'google'"}
@@ -52,14 +61,16 @@ class IDP307(Rule):
         if protobuf is None or chainer is None or is_older(protobuf.version, "4"):
             return
         if result is not None and not result.ok and "escriptors cannot" in (result.error_text or ""):
-            own = facts.python.minor in WHEEL_PYTHONS and facts.python.externally_managed is None
+            safety = stack_fix(facts)
+            pip = python_command(facts, "-m pip install 'protobuf<3.21'")
+            by_hand = pip if facts.python.externally_managed is None else new_environment_command(facts)
             yield self.finding(
                 found=f"protobuf {protobuf.version}",
                 needed="protobuf 3.20.3 or older",
                 consequence="import chainer.links.caffe fails; everything else of Chainer works",
-                next_step=fix_command(facts) if own else python_command(facts, "-m pip install 'protobuf<3.21'"),
+                next_step=fix_command(facts) if safety is FixSafety.SAFE else by_hand,
                 evidence=metadata_evidence(facts, "protobuf"),
-                fix=FixSafety.SAFE if own else FixSafety.MANUAL,
+                fix=safety,
             )
 
     def treat(self, finding: Finding, facts: Facts) -> tuple[Step, ...]:

@@ -8,7 +8,7 @@ from ideepdoctor.model.facts import Facts
 from ideepdoctor.model.findings import Evidence, Finding, Severity
 from ideepdoctor.rules.base import Example, Rule
 from ideepdoctor.rules.deaths import classify, failed, how_it_ended, killed, last_line
-from ideepdoctor.rules.installed import outcome, package, python_command
+from ideepdoctor.rules.installed import outcome, package, python_command, tried
 
 
 class IDP310(Rule):
@@ -39,14 +39,17 @@ class IDP310(Rule):
 
     def check(self, facts: Facts) -> Iterator[Finding]:
         """Classify a failed import."""
-        result = outcome(facts, "ideep4py")
-        if result is None or result.ok or package(facts, "ideep4py") is None:
+        if package(facts, "ideep4py") is None:
+            return
+        result, numpy = tried(facts, "ideep4py"), outcome(facts, "numpy")
+        if result is None or result.ok:
             return
         cause = classify(result)
+        below = "" if numpy is None or numpy.ok else "NumPy itself cannot be imported: "
         yield self.finding(
             found=how_it_ended(result),
             needed="an import that succeeds",
-            consequence=cause.consequence,
+            consequence=below + cause.consequence,
             next_step=cause.next_step,
             evidence=(Evidence(last_line(result), None, python_command(facts, "-c 'import ideep4py'")),),
         )

@@ -8,9 +8,9 @@ from ideepdoctor.model.facts import Facts
 from ideepdoctor.model.findings import Evidence, Finding, FixSafety, Severity
 from ideepdoctor.model.plan import Step
 from ideepdoctor.rules.base import Example, Rule
-from ideepdoctor.rules.compat import WHEEL_PYTHONS
+from ideepdoctor.rules.compat import numpy_window
 from ideepdoctor.rules.deaths import classify, failed, how_it_ended, killed, last_line
-from ideepdoctor.rules.installed import fix_command, outcome, package, python_command, stack_steps
+from ideepdoctor.rules.installed import fix_command, outcome, package, python_command, stack_fix, stack_steps, tried
 
 
 class IDP311(Rule):
@@ -47,16 +47,16 @@ class IDP311(Rule):
     )
 
     def check(self, facts: Facts) -> Iterator[Finding]:
-        """Classify a failed import; where ideep4py's own import kills, that is the finding."""
-        result, below = outcome(facts, "chainer"), outcome(facts, "ideep4py")
-        if result is None or result.ok or package(facts, "chainer") is None:
+        """Classify a failed import, unless what is below it fails already: one fault is one finding."""
+        if package(facts, "chainer") is None:
             return
-        if below is not None and not below.ok and below.signal is not None:
+        result = tried(facts, "chainer")
+        if result is None or result.ok or _told_by_another_rule(facts):
             return
         cause = classify(result)
         missing = "No module named" in (result.error_text or "")
-        own = facts.python.minor in WHEEL_PYTHONS and facts.python.externally_managed is None
-        safety = FixSafety.SAFE if missing and own else FixSafety.MANUAL
+        curable = missing and stack_fix(facts) is FixSafety.SAFE and _missing_steps(facts)
+        safety = FixSafety.SAFE if curable else FixSafety.MANUAL
         yield self.finding(
             found=how_it_ended(result),
             needed="an import that succeeds",
@@ -68,5 +68,21 @@ class IDP311(Rule):
 
     def treat(self, finding: Finding, facts: Facts) -> tuple[Step, ...]:
         """Install what Chainer needs, as the nearest stack pins it."""
-        needs = ("six", "filelock", "typing-extensions", "protobuf", "numpy", "setuptools", "typing")
-        return stack_steps(facts, [name for name in needs if facts.package(name) is None])
+        return _missing_steps(facts)
+
+
+def _missing_steps(facts: Facts) -> tuple[Step, ...]:
+    needs = ("six", "filelock", "typing-extensions", "protobuf", "numpy", "setuptools", "typing")
+    return stack_steps(facts, [name for name in needs if facts.package(name) is None])
+
+
+def _told_by_another_rule(facts: Facts) -> bool:
+    """Whether NumPy is missing (IDP305), or ideep4py dies of what Chainer dies of (IDP310 and those before it)."""
+    if facts.package("ideep4py") is None:
+        return False
+    if facts.package("numpy") is None and numpy_window(facts.python.minor) is not None:
+        return True
+    below, numpy = outcome(facts, "ideep4py"), outcome(facts, "numpy")
+    if below is None or below.ok:
+        return False
+    return below.signal is not None or below.timed_out or (numpy is not None and not numpy.ok)

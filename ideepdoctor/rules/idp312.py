@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from ideepdoctor.model.facts import Facts
 from ideepdoctor.model.findings import Evidence, Finding, Severity
-from ideepdoctor.rules.base import Example, Rule
-from ideepdoctor.rules.installed import new_environment_command, python_command
+from ideepdoctor.rules.base import Example, Rule, Unknown
+from ideepdoctor.rules.installed import new_environment_command, package, python_command
 
 _SHOW = "-c 'from chainer.backends import intel64; intel64.check_ideep_available()'"
 
@@ -31,7 +31,7 @@ class IDP312(Rule):
     title = "Chainer finds iDeep unavailable"
     severity = Severity.ERROR
     requires = ("IDP303", "IDP304", "IDP305", "IDP306", "IDP308", "IDP310", "IDP311")
-    ok = (Example("available"), Example("not asked", {"chainer": None}))
+    ok = (Example("available"), Example("not asked", {"chainer": None, "mode": "quick"}))
     bad = (
         Example("with a reason", {"chainer": {"ideep_available": False, "ideep_reason": "ImportError: intVector"}}),
         Example("without one", {"chainer": {"ideep_available": False, "ideep_reason": None}}),
@@ -40,6 +40,9 @@ class IDP312(Rule):
     def check(self, facts: Facts) -> Iterator[Finding]:
         """Look at what Chainer said."""
         state = facts.chainer
+        unanswered = state is None or state.ideep_available is None
+        if unanswered and facts.mode != "quick" and facts.planned_ideep4py is None and package(facts, "chainer"):
+            raise Unknown("Chainer was not asked, or did not answer, whether iDeep is available")
         if state is not None and state.ideep_available is False and facts.package("ideep4py") is not None:
             yield self.finding(
                 found=f"is_ideep_available() is False: {state.ideep_reason or 'no reason given'}",

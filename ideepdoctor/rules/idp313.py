@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 from ideepdoctor.model.facts import Facts
 from ideepdoctor.model.findings import Evidence, Finding, Severity
-from ideepdoctor.rules.base import Example, Rule
+from ideepdoctor.rules.base import Example, Rule, Unknown
 from ideepdoctor.rules.deaths import classify, how_it_ended, killed, last_line
+from ideepdoctor.rules.installed import outcome
 
 
 class IDP313(Rule):
@@ -32,7 +33,7 @@ class IDP313(Rule):
     title = "The first operation of ideep4py ends the process"
     severity = Severity.ERROR
     requires = ("IDP110", "IDP111", "IDP301", "IDP302", "IDP305", "IDP309", "IDP310")
-    ok = (Example("it runs"), Example("not tried", {"first_op": None}))
+    ok = (Example("it runs"), Example("not tried", {"imports": None, "first_op": None, "mode": "quick"}))
     bad = (
         Example("another MKL-DNN", {"first_op": killed("SIGABRT", "what():  std::exception\nmkldnn::error")}),
         Example("clash of symbols", {"first_op": killed("SIGSEGV")}),
@@ -40,7 +41,9 @@ class IDP313(Rule):
 
     def check(self, facts: Facts) -> Iterator[Finding]:
         """Classify a bad ending."""
-        result = facts.first_op
+        result, imported = facts.first_op, outcome(facts, "ideep4py")
+        if result is None and imported is not None and imported.ok:
+            raise Unknown("the first operation was not tried, although ideep4py can be imported")
         if result is None or result.ok:
             return
         cause = classify(result)

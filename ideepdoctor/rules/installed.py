@@ -31,6 +31,14 @@ def outcome(facts: Facts, module: str) -> Outcome | None:
     return None if facts.imports is None else facts.imports.get(module)
 
 
+def tried(facts: Facts, module: str) -> Outcome | None:
+    """How the import of an installed module ended; None in quick mode. Raises Unknown where a full run lacks it."""
+    result = outcome(facts, module)
+    if result is None and facts.mode != "quick" and facts.planned_ideep4py is None:
+        raise Unknown(f"the import of {module} was not tried")
+    return result
+
+
 def python_command(facts: Facts, arguments: str) -> str:
     """A command line that the reader can copy: the target's interpreter with these arguments."""
     return " ".join([*facts.target.transport, *facts.target.emulator, facts.python.executable, arguments])
