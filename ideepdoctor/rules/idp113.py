@@ -31,8 +31,8 @@ _HAVE_AVX512 = (
 """Names of models with AVX-512.
 
 Xeon Scalable, W (Skylake to Sapphire Rapids, Rocket and Tiger Lake), D of Skylake and Ice Lake, E of Rocket Lake, 6
-with P cores; Core X, Ice, Tiger and Rocket Lake; Zen 4 and 5 (EPYC 4004, 8004, 9004 and their successors, the clouds' own
-names of them; Ryzen 7000 and later). Mobile Ryzen 7x20 to 7x35 are older cores, Xeon E5, Core of the 12th
+with P cores; Core X, Ice, Tiger and Rocket Lake; Zen 4 and 5 (EPYC 4004, 8004, 9004 and their successors, the
+clouds' own names of them; Ryzen 7000 and later). Mobile Ryzen 7x20 to 7x35 are older cores, Xeon E5, Core of the 12th
 generation and later and Xeon 6 with E cores have none: they do not match.
 """
 
