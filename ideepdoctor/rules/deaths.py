@@ -32,6 +32,11 @@ CAUSES = (
         "a MKL-DNN that is not ideep4py's own computes, or one that another package loaded first",
         "start Python without LD_PRELOAD, and import ideep4py before torch, mxnet and other packages with MKL-DNN",
     ),
+    Cause(
+        "Not a valid numpy version string",
+        "this Chainer cannot read the version of the installed CuPy",
+        "use Chainer 7.8.1, or uninstall CuPy",
+    ),
     Cause("file too short", "a library was truncated", _AGAIN),
     Cause("invalid ELF header", "a library is damaged", _AGAIN),
     Cause("cannot enable executable stack", "glibc 2.41 and later refuse this library", "patchelf --clear-execstack"),

@@ -16,7 +16,8 @@ class IDP201(Rule):
     """ideep4py has wheels for CPython 2.7, 3.5, 3.6 and 3.7, 64-bit, and for no other Python.
 
     What it checks
-        Implementation, version, ABI and word size of the target's interpreter.
+        Implementation, version, ABI and word size of the target's interpreter; not where an ideep4py that somebody
+        built for it is installed and can be imported.
 
     Why it matters
         ``pip install ideep4py`` says ``No matching distribution found`` and not why. Chainer itself works on Python
@@ -32,21 +33,37 @@ class IDP201(Rule):
     title = "There is no ideep4py for this Python"
     severity = Severity.ERROR
     requires = ("IDP101", "IDP102")
-    ok = (Example("CPython 3.7"), Example("CPython 2.7", host="py27-healthy"))
+    ok = (
+        Example("CPython 3.7"),
+        Example("CPython 2.7", host="py27-healthy"),
+        Example("a build of your own for 3.8", {"python": {"version": "3.8.18", "abi": "cp38"}}),
+    )
     bad = (
         Example("CPython 3.11", host="py311-nothing"),
-        Example("a 32-bit Python", {"python": {"bits": 32}}),
+        Example("a 32-bit Python", {"python": {"bits": 32}, "packages": {"ideep4py": None}}),
         Example(
             "3.9 with Chainer",
             {"python": {"version": "3.9.18", "abi": "cp39"}, "packages": {"ideep4py": None}},
         ),
-        Example("PyPy", {"python": {"implementation": "PyPy", "abi": "pypy37_pp73"}}),
+        Example(
+            "PyPy",
+            {"python": {"implementation": "PyPy", "abi": "pypy37_pp73"}, "packages": {"ideep4py": None}},
+        ),
+        Example(
+            "files copied from another Python",
+            {
+                "python": {"version": "3.8.18", "abi": "cp38"},
+                "imports": {"ideep4py": {"ok": False, "error_text": "No module named 'ideep4py._ideep4py'"}},
+            },
+        ),
     )
 
     def check(self, facts: Facts) -> Iterator[Finding]:
         """Look for the ABI among those of the wheels."""
         python = facts.python
         if python.abi in _ABIS and python.bits == 64 and python.implementation == "CPython":
+            return
+        if facts.planned_ideep4py is None and _built_for_it(facts):
             return
         works_without = facts.package("chainer") is not None and facts.planned_ideep4py is None
         near = _nearest(facts)
@@ -59,6 +76,12 @@ class IDP201(Rule):
             next_step=setup,
             severity=Severity.WARNING if works_without else None,
         )
+
+
+def _built_for_it(facts: Facts) -> bool:
+    """Whether an ideep4py is installed that nothing but a build can have brought here, and its import did not fail."""
+    result = None if facts.imports is None else facts.imports.get("ideep4py")
+    return facts.package("ideep4py") is not None and (result is None or result.ok)
 
 
 def _nearest(facts: Facts) -> Interpreter | None:

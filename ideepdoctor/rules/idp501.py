@@ -37,16 +37,16 @@ class IDP501(Rule):
         Example("never, set on purpose", {"variables": {"effective": {"CHAINER_USE_IDEEP": "never"}}}),
     )
     bad = (
-        Example("unset", {"variables": {"effective": {"CHAINER_USE_IDEEP": ""}, "set_by_doctor": []}}),
+        Example("unset", {"variables": {"effective": {"CHAINER_USE_IDEEP": None}, "set_by_doctor": []}}),
         Example(
             "unset, quick",
-            {"variables": {"effective": {"CHAINER_USE_IDEEP": ""}, "set_by_doctor": []}, "imports": None},
+            {"variables": {"effective": {"CHAINER_USE_IDEEP": None}, "set_by_doctor": []}, "imports": None},
         ),
     )
 
     def check(self, facts: Facts) -> Iterator[Finding]:
-        """Look for the variable; an empty one is as good as none."""
-        if facts.planned_ideep4py is None and not variable(facts, "CHAINER_USE_IDEEP"):
+        """Look for the variable; one that is set to nothing at all is IDP502's."""
+        if facts.planned_ideep4py is None and variable(facts, "CHAINER_USE_IDEEP") is None:
             safety = variable_fix(facts, "CHAINER_USE_IDEEP")
             shell = "export CHAINER_USE_IDEEP=auto"
             yield self.finding(

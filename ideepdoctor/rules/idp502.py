@@ -23,7 +23,7 @@ class IDP502(Rule):
         ``export CHAINER_USE_IDEEP=auto``.
 
     References
-        Measured with 1, true, yes and on.
+        Measured with 1, true, yes, on, and with nothing at all (``CHAINER_USE_IDEEP=``).
     """
 
     title = "CHAINER_USE_IDEEP has a value that Chainer does not know"
@@ -41,15 +41,25 @@ class IDP502(Rule):
                 }
             },
         ),
+        Example(
+            "set to nothing",
+            {
+                "variables": {
+                    "inherited": {"CHAINER_USE_IDEEP": ""},
+                    "effective": {"CHAINER_USE_IDEEP": ""},
+                    "set_by_doctor": [],
+                }
+            },
+        ),
         Example("Auto", {"variables": {"effective": {"CHAINER_USE_IDEEP": "Auto"}, "set_by_doctor": []}}),
     )
 
     def check(self, facts: Facts) -> Iterator[Finding]:
-        """Compare with the three words."""
+        """Compare with the three words; a variable that is not set at all is IDP501's."""
         value = variable(facts, "CHAINER_USE_IDEEP")
-        if value and value not in ("always", "auto", "never") and package(facts, "chainer") is not None:
+        if value is not None and value not in ("always", "auto", "never") and package(facts, "chainer") is not None:
             yield self.finding(
-                found=f"CHAINER_USE_IDEEP={value}",
+                found=f"CHAINER_USE_IDEEP={value}" if value else "CHAINER_USE_IDEEP is set to nothing",
                 needed="always, auto or never",
                 consequence="the first function raises ValueError: invalid use_ideep configuration",
                 next_step="export CHAINER_USE_IDEEP=auto",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from ideepdoctor.model.facts import Facts
@@ -9,12 +10,16 @@ from ideepdoctor.model.findings import Evidence, Finding, Severity
 from ideepdoctor.rules.base import Example, Rule
 from ideepdoctor.rules.installed import variable
 
+_ONE_CORE = re.compile(r"(cores|threads)\b|\{\s*\d+\s*\}", re.IGNORECASE)
+"""Values of OMP_PLACES whose first place, which the main thread gets, is one core or CPU."""
+
 
 class IDP505(Rule):
     """OMP_PROC_BIND or OMP_PLACES leaves iDeep a single thread on Python 3.7.
 
     What it checks
-        The two variables, where the cp37m wheel of ideep4py is installed.
+        The two variables, where the cp37m wheel of ideep4py is installed and more than one CPU may be used. Places of
+        several cores (``sockets``, ``{0,1}``) leave their threads, and so does a binding to them.
 
     Why it matters
         That wheel's MKL-DNN loads libgomp beside libiomp5. With a binding libgomp pins the main thread as it loads;
@@ -24,7 +29,9 @@ class IDP505(Rule):
         ``unset OMP_PROC_BIND OMP_PLACES``; or Python 3.6, whose wheel loads libiomp5 alone.
 
     References
-        Measured: OMP_PROC_BIND=true or close, OMP_PLACES=cores; the cp36 wheel keeps its threads.
+        Measured on 2 CPUs. One thread: OMP_PROC_BIND=true, close, spread or master; OMP_PLACES=cores, threads or {0}.
+        All threads: OMP_PROC_BIND=false, whatever the places; OMP_PLACES=sockets or {0,1}, with a binding too. The cp36
+        wheel keeps its threads.
     """
 
     title = "A thread binding leaves iDeep one thread"
@@ -33,21 +40,30 @@ class IDP505(Rule):
     ok = (
         Example("not set"),
         Example("false", {"variables": {"effective": {"OMP_PROC_BIND": "false"}}}),
+        Example("places of several cores", {"variables": {"effective": {"OMP_PLACES": "sockets"}}}),
+        Example(
+            "one CPU, as a batch system gives",
+            {"variables": {"effective": {"OMP_PROC_BIND": "true"}}, "limits": {"affinity_cpus": [3]}},
+        ),
         Example("on 3.6", {"variables": {"effective": {"OMP_PROC_BIND": "true"}}}, "py36-healthy"),
     )
     bad = (
         Example("OMP_PROC_BIND=true", {"variables": {"effective": {"OMP_PROC_BIND": "true"}}}),
         Example("OMP_PLACES=cores", {"variables": {"effective": {"OMP_PLACES": "cores"}}}),
+        Example("places of one CPU each", {"variables": {"effective": {"OMP_PLACES": "{0},{1}"}}}),
     )
 
     def check(self, facts: Facts) -> Iterator[Finding]:
         """Look for a binding."""
-        if facts.python.abi != "cp37m":
+        cpus = facts.limits.affinity_cpus
+        if facts.python.abi != "cp37m" or (cpus is not None and len(cpus) < 2):
             return
         bind, places = variable(facts, "OMP_PROC_BIND"), variable(facts, "OMP_PLACES")
         off = bind is not None and bind.strip().lower() == "false"
+        # Where places are named they decide what a binding leaves; without them a binding means single cores.
+        narrow = _ONE_CORE.match(places.strip()) is not None if places else bool(bind)
         seen = [f"{name}={value}" for name, value in (("OMP_PROC_BIND", bind), ("OMP_PLACES", places)) if value]
-        if seen and not off:
+        if narrow and not off:
             yield self.finding(
                 found=" ".join(seen),
                 needed="neither of them, with this wheel",

@@ -12,17 +12,31 @@ def apply(host: Mapping[str, Any], overlay: Mapping[str, Any]) -> dict[str, Any]
 
     Args:
         host: Facts JSON of a recorded machine.
-        overlay: mappings are merged, everything else replaces. For ``packages`` a mapping of name to version (None
+        overlay: mappings are merged, everything else replaces. For ``packages``, a mapping of name to version (or to
+            fields of the package; None removes it) stands for the rows. Among ``variables``, None removes a variable.
+
+    Returns:
+        A new document; neither argument is changed.
     """
     result = deepcopy(dict(host))
     for key, value in overlay.items():
         if key == "packages" and isinstance(value, Mapping):
             result[key] = _packages(result.get(key) or [], value)
+        elif key == "variables" and isinstance(value, Mapping):
+            result[key] = _without_removed(apply(result.get(key) or {}, value))
         elif isinstance(value, Mapping) and isinstance(result.get(key), Mapping):
             result[key] = apply(result[key], value)
         else:
             result[key] = deepcopy(value)
     return result
+
+
+def _without_removed(variables: Mapping[str, Any]) -> dict[str, Any]:
+    """The variables without the names that an overlay set to None; ``effective`` itself may be None (not known)."""
+    return {
+        part: {name: text for name, text in value.items() if text is not None} if isinstance(value, Mapping) else value
+        for part, value in variables.items()
+    }
 
 
 def _packages(rows: list[dict[str, Any]], changes: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -184,7 +184,7 @@ def test_a_healthy_machine_is_healthy_whatever_else_it_has(machine: tuple[str, l
 def test_the_same_machines_with_a_fault_have_a_finding(machine: tuple[str, list[dict[str, Any]]], fault: str):
     host, overlays = machine
     broken: dict[str, dict[str, Any]] = {
-        "unset": {"variables": {"effective": {"CHAINER_USE_IDEEP": ""}}},
+        "unset": {"variables": {"effective": {"CHAINER_USE_IDEEP": None}}},
         "threads": {"variables": {"effective": {"OMP_NUM_THREADS": "4096"}}},
         "numpy": {"packages": {"numpy": "1.9.3"}},
         "chainer": {"packages": {"chainer": "4.5.0"}},
