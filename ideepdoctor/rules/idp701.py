@@ -30,7 +30,7 @@ class IDP701(Rule):
 
     title = "MKL takes its slow path on this AMD CPU"
     severity = Severity.WARNING
-    requires = ("IDP201", "IDP301", "IDP302", "IDP303", "IDP304", "IDP308")
+    requires = ("IDP201", "IDP301", "IDP302", "IDP303", "IDP304", "IDP308", "IDP502")
     fix = FixSafety.SAFE
     ok = (
         Example("set"),

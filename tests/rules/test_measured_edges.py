@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 
 from ideepdoctor.model.findings import FixSafety, Severity
+from ideepdoctor.model.plan import Install
+from ideepdoctor.rules.idp303 import IDP303
 from ideepdoctor.rules.overlay import apply
 
 from .hosts import QUICK, alone, facts_on, faults, judged
@@ -94,3 +96,21 @@ def test_facts_without_effective_variables_go_by_the_inherited_ones():
     overlay = {"variables": {"inherited": known, "effective": None, "set_by_doctor": []}}
     assert facts_on("py37-healthy", overlay).variables.effective is None
     assert faults(judged("py37-healthy", overlay)) == ["IDP502"]
+
+
+@pytest.mark.parametrize(("value", "codes"), [("1", ["IDP502"]), ("auto", ["IDP701"]), ("never", ["IDP701"])])
+def test_mkl_on_amd_is_no_matter_while_every_function_raises(value: str, codes: list[str]):
+    amd = {"cpu": {"vendor": "AuthenticAMD", "cpuid_vendor": "AuthenticAMD"}}
+    unset = {"variables": {"effective": {"MKL_DEBUG_CPU_TYPE": None}}}
+    assert faults(judged("py37-healthy", amd, user_sets(CHAINER_USE_IDEEP=value), unset)) == codes
+
+
+def test_a_pair_that_must_go_is_one_finding_whatever_its_numpy():
+    old = {"packages": {"numpy": "1.12.1"}}
+    unused = {"packages": {"ideep4py": "1.0.4", "chainer": "7.8.1"}}
+    assert faults(judged("py36-healthy", old)) == ["IDP305"]
+    assert faults(judged("py36-healthy", old, unused)) == ["IDP303"]
+    (finding,) = alone("IDP303", "py36-healthy", old, unused)
+    (step,) = IDP303().treat(finding, facts_on("py36-healthy", old, unused))
+    assert isinstance(step, Install)
+    assert {"ideep4py", "numpy"} <= {item.name for item in step.requirements}
