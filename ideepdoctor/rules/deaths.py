@@ -24,36 +24,58 @@ class Cause:
 
 
 _AGAIN = "install it again: ideepdoctor setup makes a new environment"
+_ALONE = "start Python without LD_PRELOAD and LD_LIBRARY_PATH"
+_FIRST = "import ideep4py before torch, mxnet and other packages with libraries of their own"
+_NUMPY = "NumPy does not fit the wheel"
+_FITS = "install a NumPy that fits: ideepdoctor fix"
+_STDCXX = "an older libstdc++ is loaded first"
+_CPU = "an instruction that this CPU does not have"
 
 CAUSES = (
     Cause("Xbyak::Error", "MKL-DNN's code generator refuses this CPU", "use ideep4py 1.0.4 or 2.0.0.post3"),
     Cause(
         "mkldnn::error",
         "a MKL-DNN that is not ideep4py's own computes, or one that another package loaded first",
-        "start Python without LD_PRELOAD, and import ideep4py before torch, mxnet and other packages with MKL-DNN",
+        f"start Python without LD_PRELOAD, and {_FIRST}",
     ),
+    Cause("OMP: Error #15", "a second Intel OpenMP runtime was loaded", f"{_ALONE}, and remove the other libiomp5"),
+    Cause("MKL_THREADING_LAYER=INTEL", "MKL of another package refuses libgomp", "export MKL_THREADING_LAYER=GNU"),
+    Cause("LLVM OpenMP", "the OpenMP runtimes of Intel and LLVM clash in one process", _FIRST),
+    Cause("MKL FATAL ERROR", "parts of two MKLs are mixed", f"{_ALONE}; do not mix MKL of conda and pip"),
+    Cause("_mklinit", "the NumPys of conda and pip are mixed", _AGAIN),
     Cause(
         "Not a valid numpy version string",
-        "this Chainer cannot read the version of the installed CuPy",
-        "use Chainer 7.8.1, or uninstall CuPy",
+        "CuPy 10 and later break Chainer before 7.8.1",
+        "install Chainer 7.8.1, or uninstall CuPy",
     ),
+    Cause("code is too big", "MKL-DNN generates no code for a convolution of this size", "keep that layer on NumPy"),
     Cause("file too short", "a library was truncated", _AGAIN),
     Cause("invalid ELF header", "a library is damaged", _AGAIN),
-    Cause("cannot enable executable stack", "glibc 2.41 and later refuse this library", "patchelf --clear-execstack"),
-    Cause("GLIBCXX_", "an older libstdc++ is loaded first", "unset LD_LIBRARY_PATH, or update libstdc++ there"),
-    Cause("CXXABI_", "an older libstdc++ is loaded first", "unset LD_LIBRARY_PATH, or update libstdc++ there"),
+    Cause(
+        "cannot enable executable stack",
+        "glibc 2.41 and later refuse this library",
+        "patchelf --clear-execstack FILE, with the file that the message names",
+    ),
+    Cause("static TLS block", "thread-local memory is used up by libraries loaded before", _FIRST),
+    Cause("failed to map segment", "its folder does not allow to run code (noexec)", "move the environment elsewhere"),
+    Cause("GLIBCXX_", _STDCXX, "unset LD_LIBRARY_PATH, or update libstdc++ there"),
+    Cause("CXXABI_", _STDCXX, "unset LD_LIBRARY_PATH, or update libstdc++ there"),
     Cause("GLIBC_", "glibc is too old for this library", "use a newer system or a container"),
     Cause("libpython", "the wheel was linked with libpython, which this Python does not ship", "use 2.0.0.post3"),
     Cause("PyUnicodeUCS", "the wheel is for the other width of Unicode", "install the wheel with the right ABI tag"),
-    Cause("undefined symbol", "a library of another version is loaded", "start Python without LD_LIBRARY_PATH"),
+    Cause("undefined symbol", "a library of another version is loaded", _ALONE),
     Cause("cannot open shared object file", "a library that it needs is not found", _AGAIN),
-    Cause("numpy.core.multiarray", "NumPy does not fit the wheel", "install a NumPy that fits: ideepdoctor fix"),
-    Cause("compiled against API version", "NumPy does not fit the wheel", "install a NumPy that fits: ideepdoctor fix"),
-    Cause("SIGILL", "an instruction that this CPU does not have", "see what it has: ideepdoctor cpu"),
+    Cause("numpy.core.multiarray", _NUMPY, _FITS),
+    Cause("numpy.core._multiarray_umath", _NUMPY, _FITS),
+    Cause("compiled against API version", _NUMPY, _FITS),
+    Cause("cannot import name intVector", _NUMPY, _FITS),
+    Cause("SIGILL", _CPU, "see what it has: ideepdoctor cpu"),
+    Cause("llegal instruction", _CPU, "see what it has: ideepdoctor cpu"),
+    Cause("illegal hardware instruction", _CPU, "see what it has: ideepdoctor cpu"),
     Cause("SIGBUS", "a library file is shorter than it says (truncated)", _AGAIN),
-    Cause("SIGSEGV", "two libraries clash in one process", "start Python without LD_PRELOAD and LD_LIBRARY_PATH"),
-    Cause("SIGABRT", "a library gave up", "start Python without LD_PRELOAD and LD_LIBRARY_PATH"),
-    Cause("SIGFPE", "a library divided by zero", "report it with ideepdoctor diagnose --save-facts FILE"),
+    Cause("SIGSEGV", "two libraries clash in one process", _ALONE),
+    Cause("SIGABRT", "a library gave up", _ALONE),
+    Cause("SIGFPE", "a library divided by zero", "report it with: ideepdoctor diagnose --save-facts FILE"),
 )
 """The first that matches counts. Signatures as users report them and as they were measured."""
 
