@@ -14,6 +14,7 @@ from pathlib import Path
 from ideepdoctor.errors import ApplyFailed, CouldNotCheck, DoctorError
 from ideepdoctor.model.plan import Install
 from ideepdoctor.system import Completed, System
+from ideepdoctor.treatment.state import cache_folder
 
 MINUTES = 60.0
 _SECONDS = 20 * MINUTES
@@ -83,7 +84,7 @@ def virtualenv_program(system: System, cache: str, tell: Tell) -> str:
     _checked(system, [uv_program(), "venv", "--no-project", "--python", sys.executable, str(folder)], tell, "the tool")
     listed = str(folder / "pins.txt")
     system.write_file(listed, pins)
-    _checked(system, [*_uv_install(program), "-r", listed], tell, "installing virtualenv")
+    _uv_by_cache(system, [*_uv_install(program), "-r", listed], tell, "installing virtualenv")
     system.write_file(str(folder / "complete"), b"")
     return program
 
@@ -120,25 +121,42 @@ def install(system: System, step: Install, workspace: str, tell: Tell) -> None:
 
 
 def _run(system: System, step: Install, listed: str, again: Sequence[str], tell: Tell, *, fresh: bool) -> None:
+    what = f"installing into {step.python}"
     if step.tool == "uv":
         argv = [*_uv_install(step.python), "--no-build-isolation", "--no-deps", "-r", listed]
         argv += [f"--reinstall-package={name}" for name in again]
-        argv += ["--no-cache"] if fresh else []
-    else:
-        argv = [step.python, "-m", "pip", "install", "--require-hashes", "--no-build-isolation", "--no-deps"]
-        argv += ["--disable-pip-version-check", "--no-warn-script-location", "-r", listed]
-        argv += ["--force-reinstall"] if again else []
-        argv += ["--no-cache-dir"] if fresh else []
-    what = f"installing into {step.python}"
-    try:
+        if fresh:
+            _checked(system, [*argv, "--no-cache"], tell, what)
+        else:
+            _uv_by_cache(system, argv, tell, what)
+        return
+    # pip asks the index even for what its cache holds, so the files are kept in a folder of the doctor's own.
+    kept = f"{cache_folder(os.environ)}/files"
+    shared = ["--require-hashes", "--no-build-isolation", "--no-deps", "--disable-pip-version-check", "-r", listed]
+    argv = [step.python, "-m", "pip", "install", *shared, "--no-warn-script-location"]
+    argv += ["--no-index", "--find-links", kept]
+    argv += ["--force-reinstall"] if again else []
+    if not fresh and _without_network(system, argv, tell):
+        return
+    system.make_folder(kept)
+    download = [step.python, "-m", "pip", "download", *shared, "--dest", kept]
+    _checked(system, [*download, "--no-cache-dir"] if fresh else download, tell, what)
+    _checked(system, argv, tell, what)
+
+
+def _uv_by_cache(system: System, argv: Sequence[str], tell: Tell, what: str) -> None:
+    """Install from uv's cache alone; where that does not do, ask the index (a missing one costs seconds)."""
+    if not _without_network(system, [*argv, "--offline"], tell):
         _checked(system, argv, tell, what)
-    except CouldNotCheck:
-        if step.tool != "uv" or fresh:
-            raise
-        tell("no network: trying what is in the cache")
-        done = _started(system, [*argv, "--offline"], tell)
-        if not done.ok:
-            raise
+
+
+def _without_network(system: System, argv: Sequence[str], tell: Tell) -> bool:
+    """Whether an installer that asks nobody has succeeded. If not, what it said is no news: the cache lacks files."""
+    said: list[str] = []
+    done = _started(system, argv, said.append)
+    for line in said if done.ok else ():
+        tell(line)
+    return done.ok
 
 
 def _uv_install(python: str) -> list[str]:
@@ -158,9 +176,14 @@ def _environment(environ: Mapping[str, str]) -> dict[str, str]:
         "PIP_PREFIX",
         "PIP_ROOT",
         "PIP_USER",
+        "UV_CONSTRAINT",
+        "UV_OVERRIDE",
     )
     kept = {name: value for name, value in environ.items() if name not in dropped}
-    return {**kept, "UV_PYTHON_DOWNLOADS": "never", "NO_COLOR": "1", "PYTHONNOUSERSITE": "1"}
+    # An empty file of constraints stands for that of the machine's configuration: a hash leaves nothing to choose, and
+    # pip 20.3.4 cannot download where there are constraints.
+    ours = {"PIP_CONSTRAINT": os.devnull, "UV_PYTHON_DOWNLOADS": "never", "NO_COLOR": "1", "PYTHONNOUSERSITE": "1"}
+    return {**kept, **ours}
 
 
 def _started(system: System, argv: Sequence[str], tell: Tell) -> Completed:
