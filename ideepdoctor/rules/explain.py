@@ -20,7 +20,8 @@ def find(code: str) -> type[Rule]:
     asked = asked if asked.startswith("IDP") else f"IDP{asked}"
     if asked in codes:
         return codes[asked]
-    near = get_close_matches(asked, codes, n=3, cutoff=0.5)
+    family = [code for code in codes if code.startswith(asked[:4])]
+    near = get_close_matches(asked, family or codes, n=3, cutoff=0.5)
     hint = f"did you mean {', '.join(near)}? " if near else ""
     raise UsageError(f"no rule has the code {code}", hint=f"{hint}All codes: ideepdoctor explain")
 

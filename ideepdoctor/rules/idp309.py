@@ -8,7 +8,7 @@ from ideepdoctor.model.facts import Facts
 from ideepdoctor.model.findings import Evidence, Finding, FixSafety, Severity
 from ideepdoctor.model.plan import Step
 from ideepdoctor.rules.base import Example, Rule
-from ideepdoctor.rules.installed import fix_command, ideep4py_fix, package, stack_steps
+from ideepdoctor.rules.installed import cure_command, ideep4py_fix, ideep4py_steps, package
 
 _WORDS = {"missing": "missing", "size": "of another size", "sha256": "of other content"}
 _LIB = "/home/user/ideep/lib/python3.7/site-packages/ideep4py/lib"
@@ -52,22 +52,22 @@ class IDP309(Rule):
         found = package(facts, "ideep4py")
         if found is None or not found.altered or facts.planned_ideep4py is not None:
             return
-        first = found.altered[0]
+        first, safety = found.altered[0], ideep4py_fix(facts)
         more = f" and {len(found.altered) - 1} more" if len(found.altered) > 1 else ""
         yield self.finding(
             found=f"{first.path}: {_WORDS.get(first.problem, first.problem)}{more}",
             needed=f"the files of ideep4py {found.version} as its RECORD lists them",
             consequence="the import fails, the process dies, or another library computes",
-            next_step=fix_command(facts),
+            next_step=cure_command(facts, safety),
             evidence=tuple(
                 Evidence(
                     f"{item.problem}: expected {item.expected}, found {item.found}", item.path, f"ls -l {item.path}"
                 )
                 for item in found.altered[:5]
             ),
-            fix=ideep4py_fix(facts),
+            fix=safety,
         )
 
     def treat(self, finding: Finding, facts: Facts) -> tuple[Step, ...]:
         """Install the files again."""
-        return stack_steps(facts, ["ideep4py"])
+        return ideep4py_steps(facts)
