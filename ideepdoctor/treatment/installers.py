@@ -62,7 +62,7 @@ def create_environment(system: System, path: str, python: str, tool: str, cache:
         argv = [uv_program(), "venv", "--no-project", "--python", python, path]
     else:
         program = virtualenv_program(system, cache, tell)
-        argv = [program, "-m", "virtualenv", "--python", python, "--app-data", f"{cache}/virtualenv-data"]
+        argv = [program, "-I", "-m", "virtualenv", "--python", python, "--app-data", f"{cache}/virtualenv-data"]
         argv += ["--pip", "20.3.4", "--setuptools", "44.1.1", "--wheel", "0.37.1", "--never-download"]
         argv += ["--no-periodic-update", path]
     _checked(system, argv, tell, f"making the environment {path}")
@@ -81,7 +81,8 @@ def virtualenv_program(system: System, cache: str, tell: Tell) -> str:
     system.remove_tree(str(folder))
     system.make_folder(str(folder.parent))
     tell("installing the tool that makes Python 2.7 environments")
-    _checked(system, [uv_program(), "venv", "--no-project", "--python", sys.executable, str(folder)], tell, "the tool")
+    make = [uv_program(), "venv", "--no-project", "--python", sys.executable, str(folder)]
+    _checked(system, make, tell, "preparing virtualenv")
     listed = str(folder / "pins.txt")
     system.write_file(listed, pins)
     _uv_by_cache(system, [*_uv_install(program), "-r", listed], tell, "installing virtualenv")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -10,6 +11,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import jsonschema
@@ -88,18 +90,23 @@ def test_a_python_without_a_wheel_names_the_nearest_that_has_one(work, alone):
     nothing_left(work, Path(alone["IDEEPDOCTOR_STATE_DIR"]))
 
 
-def test_no_network_and_nothing_in_the_cache(work, alone, tmp_path):
-    environ = {**alone, "UV_CACHE_DIR": str(tmp_path / "empty"), "XDG_CACHE_HOME": str(tmp_path / "cache")}
-    answer = offline("setup", "--python", legacy_python("3.7"), work=work, environ=environ)
-    refused(answer, 3, "network")
+@pytest.mark.parametrize("version", ["3.7", "2.7"])
+def test_no_network_and_nothing_in_the_cache(work, alone, tmp_path, version):
+    names = ("UV_CACHE_DIR", "PIP_CACHE_DIR", "XDG_CACHE_HOME", "IDEEPDOCTOR_CACHE_DIR")
+    empty = {name: str(tmp_path / name.lower()) for name in names}
+    answer = offline("setup", "--python", legacy_python(version), work=work, environ={**alone, **empty})
+    refused(answer, 3, "network is needed")
     nothing_left(work, Path(alone["IDEEPDOCTOR_STATE_DIR"]))
 
 
-def test_no_network_but_everything_in_the_cache(made, work, alone):
-    made("3.7")
-    answer = offline("setup", "--python", legacy_python("3.7"), work=work, environ=alone)
+@pytest.mark.parametrize("version", ["3.7", "2.7"])
+def test_no_network_but_everything_in_the_cache(made, work, alone, version):
+    _, first = made(version)
+    assert first.code == 0, first.stdout + first.stderr
+    answer = offline("setup", "--python", legacy_python(version), work=work, environ=alone)
     assert answer.code == 0, answer.stdout + answer.stderr
     assert answer.document["proof"]["used"] is True
+    assert answer.document["target"]["packages"] == first.document["target"]["packages"]
 
 
 def test_a_hash_that_does_not_match(work, alone):
@@ -122,37 +129,105 @@ def test_a_hash_that_does_not_match(work, alone):
     nothing_left(work, Path(alone["IDEEPDOCTOR_STATE_DIR"]))
 
 
+def started(*words: str, work: Path, environ: dict[str, str]) -> subprocess.Popen[str]:
+    """A doctor that leads a process group of its own, as under a shell."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "ideepdoctor", *words, "--format", "json"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=work,
+        env={**os.environ, **environ},
+        start_new_session=True,
+    )
+
+
+def wait_for(path: Path, running: subprocess.Popen[str]) -> None:
+    while not path.exists():
+        assert running.poll() is None, running.communicate()
+        time.sleep(0.005)
+
+
+def processes_about(folder: Path) -> list[str]:
+    """Command lines of the processes that name this folder or work in it."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            line = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+            if str(folder) in line or (entry / "cwd").readlink().is_relative_to(folder):
+                found.append(line)
+    return found
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_interrupted_in_the_middle_of_the_installation(work, alone, number):
-    argv = [sys.executable, "-m", "ideepdoctor", "setup", "--python", legacy_python("3.7"), "--format", "json"]
-    env = {**os.environ, **alone}
-    running = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=work, env=env)
-    deadline = time.monotonic() + 60
-    while not (work / ".ideep" / "bin" / "python").exists():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-    running.send_signal(number)
-    out, err = running.communicate(timeout=60)
-    document = json.loads(out)
-    assert (running.returncode, document["summary"]["exit_code"]) == (130, 130)
-    assert "Traceback" not in err
+@pytest.mark.parametrize("version", ["3.7", "2.7"])
+def test_interrupted_in_the_middle_of_the_installation(work, alone, number, version):
+    running = started("setup", "--python", legacy_python(version), work=work, environ=alone)
+    wait_for(work / ".ideep" / "bin" / "python", running)
+    assert processes_about(work)
+    os.killpg(running.pid, number)
+    answer = Answer(running.returncode, *running.communicate(timeout=60))
+    jsonschema.validate(answer.document, SCHEMA)
+    assert (running.returncode, answer.document["summary"]["exit_code"]) == (130, 130)
+    assert "Traceback" not in answer.stderr
     nothing_left(work, Path(alone["IDEEPDOCTOR_STATE_DIR"]))
+    assert processes_about(work) == []
 
 
-def test_a_disk_that_is_too_small(work, alone):
+def test_two_at_once(work, alone):
+    first = started("setup", "--python", legacy_python("3.7"), work=work, environ=alone)
+    wait_for(Path(alone["IDEEPDOCTOR_STATE_DIR"]) / "lock.owner", first)
+    words = ("setup", "--python", legacy_python("3.7"), "--env", "other", "--format", "json")
+    second = doctor(*words, cwd=work, environ=alone)
+    refused(second, 6, "another ideepdoctor is at work", str(first.pid))
+    assert not (work / "other").exists()
+    out, err = first.communicate(timeout=120)
+    assert json.loads(out)["summary"]["exit_code"] == first.returncode == 0, err
+
+
+@pytest.fixture
+def small_disk(work: Path) -> Iterator[Path]:
+    """A disk of 60 MB."""
     small = work / "small"
     small.mkdir()
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=40m", "tmpfs", str(small)], capture_output=True)
-    if mounted.returncode:
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=60m", "tmpfs", str(small)], capture_output=True).returncode:
         pytest.skip("no tmpfs can be mounted here")
-    try:
-        python = legacy_python("3.7")
-        env = str(small / "env")
-        answer = doctor("setup", "--python", python, "--env", env, "--format", "json", cwd=work, environ=alone)
-        refused(answer, 3, "disk", "MB")
-        assert list(small.iterdir()) == []
-    finally:
-        subprocess.run(["umount", str(small)], check=True)
+    yield small
+    subprocess.run(["umount", str(small)], check=True)
+
+
+@pytest.fixture
+def full_disk(small_disk: Path) -> Path:
+    """A disk without a free byte."""
+    with contextlib.suppress(OSError), (small_disk / "fill").open("wb", buffering=0) as stream:
+        while stream.write(bytes(2**20)):
+            pass
+    assert shutil.disk_usage(small_disk).free == 0
+    return small_disk
+
+
+def test_a_disk_that_is_too_small(work, alone, small_disk):
+    python, env = legacy_python("3.7"), str(small_disk / "env")
+    answer = doctor("setup", "--python", python, "--env", env, "--format", "json", cwd=work, environ=alone)
+    refused(answer, 3, "disk", "MB", "nothing was changed")
+    assert list(small_disk.iterdir()) == []
+
+
+@pytest.mark.parametrize("variable", ["IDEEPDOCTOR_STATE_DIR", "UV_CACHE_DIR"])
+def test_a_full_disk_under_the_journal_or_the_installer(work, alone, full_disk, variable):
+    environ = {**alone, variable: str(full_disk)}
+    answer = doctor("setup", "--python", legacy_python("3.7"), "--format", "json", cwd=work, environ=environ)
+    refused(answer, 4, "make room")
+    nothing_left(work, Path(environ["IDEEPDOCTOR_STATE_DIR"]))
+    (full_disk / "fill").unlink()
+    said = doctor("history", "--format", "json", environ=environ)
+    assert (said.code, [run["status"] for run in said.document["history"] if run["status"] != "rolled-back"]) == (0, [])
+
+
+def test_a_full_disk_for_temporary_files_is_passed_by(work, alone, full_disk):
+    environ = {**alone, "TMPDIR": str(full_disk)}
+    answer = doctor("setup", "--python", legacy_python("3.7"), "--format", "json", cwd=work, environ=environ)
+    assert answer.document["proof"]["used"] is True, answer.stdout
 
 
 def test_a_home_that_cannot_be_written(made, work):
