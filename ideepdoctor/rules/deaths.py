@@ -23,7 +23,7 @@ class Cause:
     next_step: str
 
 
-_AGAIN = "install it again: ideepdoctor setup makes a new environment"
+_AGAIN = "make a new environment: ideepdoctor setup"
 _ALONE = "start Python without LD_PRELOAD and LD_LIBRARY_PATH"
 _FIRST = "import ideep4py before torch, mxnet and other packages with libraries of their own"
 _NUMPY = "NumPy does not fit the wheel"
