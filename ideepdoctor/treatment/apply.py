@@ -27,6 +27,7 @@ from ideepdoctor.treatment.journal import (
 from ideepdoctor.treatment.progress import Progress
 from ideepdoctor.treatment.state import cache_folder, locked
 from ideepdoctor.treatment.steps import MakeEnvironment, Surroundings, action
+from ideepdoctor.treatment.strays import wait_for_installers
 
 _HISTORY = "see: ideepdoctor history"
 
@@ -98,6 +99,7 @@ def resume(system: System, state: str, run_id: str | None, sink: Progress) -> st
 
     Raises:
         UsageError: there is no such unfinished run, or it is half taken back.
+        NeedsAttention: somebody made another environment in place of the one that was begun.
         Others as ``apply_plan``.
     """
     with locked(system, state):
@@ -110,10 +112,12 @@ def resume(system: System, state: str, run_id: str | None, sink: Progress) -> st
         journal = Journal(system, state, run.id)
         around = _around(system, journal, sink)
         again = _to_be_done_again(run)
+        wait_for_installers(journal.backup, run.paths, sink.detail)
+        _refuse_where_replaced(run, again, around)
         try:
             for index in again:
                 step = run.plan.steps[index]
-                if isinstance(step, CreateEnv) or not _is_in_new_environment(step, run.plan):
+                if isinstance(step, CreateEnv) or not is_in_new_environment(step, run.plan):
                     action(step, index, around).reverse(run.intents[index])
                 journal.note("reversed", step=index)
         except OSError as error:
@@ -133,12 +137,22 @@ def _to_be_done_again(run: Run) -> tuple[int, ...]:
     it is there a resume that is killed too makes the environment again.
     """
     half = [index for index in run.to_reverse if index not in run.results]
-    inside = [index for index in run.to_reverse if _is_in_new_environment(run.plan.steps[index], run.plan)]
+    inside = [index for index in run.to_reverse if is_in_new_environment(run.plan.steps[index], run.plan)]
     if not set(half) & set(inside):
         return tuple(half)
     done = [index for index in inside if index not in half]
     made = [index for index in run.to_reverse if isinstance(run.plan.steps[index], CreateEnv)]
     return (*done, *made, *(index for index in half if index not in made))
+
+
+def _refuse_where_replaced(run: Run, again: tuple[int, ...], around: Surroundings) -> None:
+    """Raise NeedsAttention where an environment that would be made again is not the one that the run made."""
+    for index in again:
+        step = run.plan.steps[index]
+        if isinstance(step, CreateEnv):
+            found = action(step, index, around).obstacles(run.intents[index], run.results.get(index))
+            if found:
+                raise NeedsAttention(found[0], hint=f"move it elsewhere, then again: ideepdoctor resume {run.id}")
 
 
 def _around(system: System, journal: Journal, sink: Progress) -> Surroundings:
@@ -193,9 +207,9 @@ def _take_back(journal: Journal, around: Surroundings, sink: Progress, error: Ba
     run = read(_state_of(journal), journal.id)
     sink.detail("taking back what was done")
     try:
-        journal.begin_undo()
+        with contextlib.suppress(OSError):
+            journal.begin_undo()
         reverse_all(run, journal, around)
-        journal.end(ROLLED_BACK, {"error": f"{type(error).__name__}: {error}"[:500]})
     except (OSError, DoctorError) as second:
         with contextlib.suppress(OSError):
             journal.end(FAILED, {"error": str(error)[:500], "reversal": str(second)[:500]})
@@ -203,7 +217,9 @@ def _take_back(journal: Journal, around: Surroundings, sink: Progress, error: Ba
             f"{error}; and taking it back failed: {second}",
             hint=f"remove what is in the way, then: ideepdoctor undo {journal.id}",
         ) from second
+    # Where not even this line has room, the run stays unfinished: taking it back once more does no harm.
     with contextlib.suppress(OSError):
+        journal.end(ROLLED_BACK, {"error": f"{type(error).__name__}: {error}"[:500]})
         journal.drop_backup()
 
 
@@ -216,16 +232,18 @@ def _state_of(journal: Journal) -> str:
 def reverse_all(run: Run, journal: Journal, around: Surroundings) -> None:
     """Reverse the steps of a run that were begun, the last one first, noting each.
 
-    Steps within an environment that the same run made are not reversed one by one: it is deleted whole.
+    Steps within an environment that the same run made are not reversed one by one: it is deleted whole. A journal that
+    cannot be written (a full disk) does not stop what makes room.
     """
     for index in run.to_reverse:
         step = run.plan.steps[index]
-        if isinstance(step, CreateEnv) or not _is_in_new_environment(step, run.plan):
+        if isinstance(step, CreateEnv) or not is_in_new_environment(step, run.plan):
             action(step, index, around).reverse(run.intents[index])
-        journal.note("reversed", step=index)
+        with contextlib.suppress(OSError):
+            journal.note("reversed", step=index)
 
 
-def _is_in_new_environment(step: Step, plan: Plan) -> bool:
+def is_in_new_environment(step: Step, plan: Plan) -> bool:
     """Whether the step works in a folder that the same plan makes."""
     where = step.python if isinstance(step, Install) else step.path
     made = [other.path.rstrip("/") for other in plan.steps if isinstance(other, CreateEnv)]

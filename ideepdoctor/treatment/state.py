@@ -107,9 +107,11 @@ def locked(system: System, folder: str) -> Iterator[None]:
             system.write_file(_owner_path(folder), note.encode("ascii"), 0o600)
         yield
     finally:
-        with contextlib.suppress(OSError):
-            system.remove_file(_owner_path(folder))
-        lock.release()
+        try:
+            with contextlib.suppress(OSError):
+                system.remove_file(_owner_path(folder))
+        finally:
+            lock.release()  # Also when Ctrl-C comes in the line above.
 
 
 def is_locked(folder: str) -> bool:

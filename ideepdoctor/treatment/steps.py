@@ -33,12 +33,14 @@ class Surroundings:
         backup: folder of this run's backups.
         cache: the doctor's cache folder.
         tell: told what happens within a step.
+        own_files: files that the run's other steps wrote (links followed): no change of the user's.
     """
 
     system: System
     backup: str
     cache: str
     tell: installers.Tell
+    own_files: frozenset[str] = frozenset()
 
 
 class Action(Protocol):
@@ -136,7 +138,11 @@ class MakeEnvironment:
         installers.create_environment(
             around.system, self._step.path, self._step.python, self._step.tool, around.cache, around.tell
         )
-        return {}
+        return {"identity": self._identity()}
+
+    def _identity(self) -> snapshot.Manifest:
+        """What tells this environment from another one that somebody made in its place."""
+        return snapshot.quick_manifest(str(Path(self._step.path) / "pyvenv.cfg"))
 
     def finished(self) -> Note:
         """What the whole plan left in the folder, noted at its end: undo deletes that and nothing else."""
@@ -149,7 +155,10 @@ class MakeEnvironment:
     def obstacles(self, before: Note, after: Note | None) -> list[str]:
         """See Action."""
         if not after or "manifest" not in after:
-            return []
+            # Killed half-way: what the installer left is not known, but whether it is this environment is.
+            begun, path = (after or {}).get("identity"), Path(self._step.path)
+            same = begun is None or not path.exists() or self._identity() in ({}, begun)
+            return [] if same else [f"{path} is not the environment that was begun: another one was made there since"]
         made = json.loads(Path(after["manifest"]).read_bytes())
         now = snapshot.quick_manifest(self._step.path)
         found = [change for change in snapshot.changes(made, now) if change.what != "missing"]
@@ -218,7 +227,9 @@ class InstallPackages:
             if snapshot.is_being_restored(kept["source"], now, json.loads(Path(kept["manifest"]).read_bytes())):
                 continue
             for change in snapshot.changes(left, now):
-                found.append(f"{Path(kept['source']) / change.path} was {change.what} since")
+                path = str(Path(kept["source"]) / change.path)
+                if os.path.realpath(path) not in self._around.own_files:
+                    found.append(f"{path} was {change.what} since")
         return found
 
     def reverse(self, before: Note) -> None:
@@ -248,7 +259,8 @@ class ReplaceFile:
     def prepare(self) -> Note:
         """See Action."""
         path, system = Path(self._path), self._around.system
-        note: Note = {"existed": path.exists(), "parents": _missing_parents(self._path)}
+        # The target as it is now: a link may point elsewhere by the time of the undo.
+        note: Note = {"target": self._path, "existed": path.exists(), "parents": _missing_parents(self._path)}
         if path.exists():
             system.make_folder(str(Path(self._backup).parent))
             system.copy_file(self._path, self._backup)
@@ -266,6 +278,8 @@ class ReplaceFile:
         """See Action."""
         path, system = Path(self._path), self._around.system
         new = self._new(path)
+        if before["before"] == before["after"]:
+            return {"sha256": before["after"]}
         mode = path.stat().st_mode & 0o7777 if path.exists() else self._mode
         system.make_folder(str(path.parent))
         system.write_file(self._path, new, mode)
@@ -273,33 +287,34 @@ class ReplaceFile:
 
     def obstacles(self, before: Note, after: Note | None) -> list[str]:
         """See Action."""
-        now = _digest(Path(self._path))
+        path = str(before["target"])
+        now = _digest(Path(path))
         if now in (before["before"], before["after"]) or now is None:
             return []
-        return [f"{self._path} was changed since:\n{self._difference()}"]
+        return [f"{path} was changed since:\n{self._difference(path)}"]
 
-    def _difference(self) -> str:
+    def _difference(self, path: str) -> str:
         """What undo would do to the file, as a unified diff."""
-        now = Path(self._path).read_bytes().decode("utf-8", "replace").splitlines()
+        now = Path(path).read_bytes().decode("utf-8", "replace").splitlines()
         backup = Path(self._backup)
         then = backup.read_bytes().decode("utf-8", "replace").splitlines() if backup.exists() else []
-        lines = difflib.unified_diff(now, then, f"{self._path} (now)", f"{self._path} (after undo)", lineterm="", n=1)
+        lines = difflib.unified_diff(now, then, f"{path} (now)", f"{path} (after undo)", lineterm="", n=1)
         return "\n".join(lines)
 
     def reverse(self, before: Note) -> None:
         """See Action."""
-        system, path = self._around.system, Path(self._path)
+        system, path = self._around.system, Path(before["target"])
         # What a write that was killed has left beside the file.
         for left in path.parent.glob(f".{glob.escape(path.name)}.*.ideepdoctor"):
             system.remove_file(str(left))
-        if before["existed"]:
-            fresh = f"{self._path}.ideepdoctor-new"
+        if not before["existed"]:
+            system.remove_file(str(path))
+            _remove_if_empty(system, before["parents"])
+        elif _digest(path) != before["before"]:
+            fresh = f"{path}.ideepdoctor-new"
             system.make_folder(str(path.parent))
             system.copy_file(self._backup, fresh)
-            system.rename(fresh, self._path)
-        else:
-            system.remove_file(self._path)
-            _remove_if_empty(system, before["parents"])
+            system.rename(fresh, str(path))
 
 
 def _digest(path: Path) -> str | None:

@@ -7,13 +7,14 @@ import os
 from dataclasses import dataclass
 
 from ideepdoctor.errors import NeedsAttention, UsageError
-from ideepdoctor.model.plan import CreateEnv
+from ideepdoctor.model.plan import CreateEnv, EditBlock, WriteFile
 from ideepdoctor.system import System
-from ideepdoctor.treatment.apply import reverse_all
+from ideepdoctor.treatment.apply import is_in_new_environment, reverse_all
 from ideepdoctor.treatment.journal import FAILED, OK, UNDONE, UNFINISHED, Journal, Run, read, runs
 from ideepdoctor.treatment.progress import Progress
-from ideepdoctor.treatment.state import cache_folder, locked
+from ideepdoctor.treatment.state import locked
 from ideepdoctor.treatment.steps import Surroundings, action
+from ideepdoctor.treatment.strays import wait_for_installers
 
 _CAN_BE_UNDONE = (OK, UNFINISHED, FAILED)
 
@@ -49,12 +50,16 @@ def undo(system: System, state: str, run_id: str | None, *, force: bool, sink: P
     with locked(system, state):
         run = _wanted(state, run_id)
         journal = Journal(system, state, run.id)
-        around = Surroundings(system, journal.backup, cache_folder(os.environ), sink.detail)
+        files = [step.path for step in run.plan.steps if isinstance(step, WriteFile | EditBlock)]
+        # The cache is for making environments; undo must not need one.
+        around = Surroundings(system, journal.backup, "", sink.detail, frozenset(map(os.path.realpath, files)))
+        wait_for_installers(journal.backup, run.paths, sink.detail)
         sink.step(1, 1, f"taking back: {run.plan.title}")
         try:
             if not force:
                 _refuse_where_changed(run, around)
-            journal.begin_undo()
+            with contextlib.suppress(OSError):
+                journal.begin_undo()
             reverse_all(run, journal, around)
             journal.end(UNDONE)
         except OSError as error:
@@ -83,14 +88,14 @@ def _wanted(state: str, run_id: str | None) -> Run:
 
 
 def _refuse_where_changed(run: Run, around: Surroundings) -> None:
-    """Raise NeedsAttention where a reversal would lose what somebody did since. A killed run has nothing to lose."""
+    """Raise NeedsAttention where a reversal would lose what somebody did since."""
     found: list[str] = []
-    made = any(isinstance(step, CreateEnv) for step in run.plan.steps)
     for index in run.to_reverse:
         step = run.plan.steps[index]
         if isinstance(step, CreateEnv):
-            found += action(step, index, around).obstacles(run.intents[index], run.ended)
-        elif not made:
+            after = {**run.results.get(index, {}), **run.ended}
+            found += action(step, index, around).obstacles(run.intents[index], after)
+        elif not is_in_new_environment(step, run.plan):
             found += action(step, index, around).obstacles(run.intents[index], run.results.get(index))
     if found:
         shown = "\n".join(found[:10]) + (f"\nand {len(found) - 10} more" if len(found) > 10 else "")
