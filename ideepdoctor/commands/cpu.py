@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from ideepdoctor.commands.session import Session, TargetOptions, examine, find_target
@@ -9,6 +10,7 @@ from ideepdoctor.errors import DoctorError, UsageError
 from ideepdoctor.model.facts import Cpu, Facts
 from ideepdoctor.model.report import Report
 from ideepdoctor.rules.compat import RELEASES, Release, kernel, lacking
+from ideepdoctor.rules.idp113 import model_has_avx512
 
 FEATURES = {
     "avx": ("avx",),
@@ -72,8 +74,10 @@ def verdict(cpu: Cpu, release: Release) -> str:
     """Whether a release of ideep4py runs on a processor, in words."""
     if release.broken:
         return f"works nowhere: {release.broken}"
+    if release.intel_only and cpu.vendor is None:
+        return "not known: it needs an Intel CPU, and the vendor of this one could not be read"
     if release.intel_only and cpu.vendor != "GenuineIntel":
-        return f"dies at import: needs an Intel CPU, this one is {cpu.vendor or 'of unknown vendor'}"
+        return f"dies at import: needs an Intel CPU, this one is {cpu.vendor}"
     missing = lacking(cpu, release.cpu_flags)
     if missing is None:
         return "not known: the flags could not be read"
@@ -90,15 +94,17 @@ def reason(cpu: Cpu, feature: str) -> str:
         return f"{feature}: not known, the flags of this processor could not be read"
     if not missing:
         return f"{feature}: it is there, and the system saves its registers"
-    masked = cpu.cpuid_flags is not None and set(missing) <= set(cpu.cpuid_flags)
     if cpu.emulated:
         return f"{feature}: the emulator's processor does not have {', '.join(missing)}"
-    if cpu.xcr0 is not None and set(missing) <= (cpu.flags or frozenset()):
+    by_cpuid = replace(cpu, cpuinfo_flags=tuple((cpu.flags or frozenset()) | set(cpu.cpuid_flags or ())))
+    unsaved = lacking(by_cpuid, flags) and set(missing) <= set(by_cpuid.cpuinfo_flags or ())
+    if cpu.xcr0 is not None and unsaved:
         return f"{feature}: the processor has it, but the system does not save its registers (XCR0 is {cpu.xcr0:#x})"
-    if masked:
+    if not lacking(by_cpuid, flags):
         return f"{feature}: CPUID has it, the kernel hides it (a boot parameter such as clearcpuid, or a mitigation)"
     behind = f"; the hypervisor ({cpu.hypervisor}) may hide it from this machine" if cpu.hypervisor else ""
-    return f"{feature}: {cpu.model_name or 'this processor'} does not show {', '.join(missing)}{behind}"
+    known = " (this model has it)" if feature == "avx512" and model_has_avx512(cpu.model_name) else ""
+    return f"{feature}: {cpu.model_name or 'this processor'} does not show {', '.join(missing)}{known}{behind}"
 
 
 def _lines(facts: Facts, data: dict[str, Any]) -> list[str]:

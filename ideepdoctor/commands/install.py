@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from packaging.requirements import InvalidRequirement, Requirement
+from packaging.utils import canonicalize_version
 
 from ideepdoctor.commands.fix import DRY_RUN, apply_and_check
 from ideepdoctor.commands.session import Session, TargetOptions, examine, find_target, judge_all
@@ -12,6 +13,8 @@ from ideepdoctor.errors import NotPossibleHere, UsageError
 from ideepdoctor.model.facts import Facts
 from ideepdoctor.model.report import Report
 from ideepdoctor.rules.compat import RELEASES, Pair, lacking, numpy_window, outside, pair, right_release
+
+_SYSTEMS = {("Linux", "x86_64"), ("Linux", "amd64")}
 
 
 def install(session: Session, options: TargetOptions, spec: str, *, dry_run: bool = False) -> Report:
@@ -69,9 +72,10 @@ def wanted_version(spec: str) -> str:
     except InvalidRequirement as error:
         raise UsageError(f"{spec!r} is no requirement", hint=example) from error
     pins = [item for item in asked.specifier if item.operator == "=="]
-    if asked.name.lower() != "ideep4py" or len(pins) != 1 or len(asked.specifier) != 1:
+    more = asked.extras or asked.marker or asked.url
+    if asked.name.lower() != "ideep4py" or len(pins) != 1 or len(asked.specifier) != 1 or more:
         raise UsageError(f"{spec!r} does not pin one release of ideep4py", hint=example)
-    version = pins[0].version
+    version = canonicalize_version(pins[0].version, strip_trailing_zero=False)
     if version not in RELEASES:
         raise UsageError(
             f"ideep4py {version} is not on the package index",
@@ -87,6 +91,10 @@ def refuse_if_wrong(facts: Facts, version: str) -> None:
     why = ""
     if release.broken:
         why = f"it works nowhere: {release.broken}"
+    elif (facts.platform.system, facts.platform.machine) not in _SYSTEMS or facts.platform.libc == "musl":
+        why = "its wheels are for Linux x86_64 with glibc"
+    elif facts.python.bits != 64 or facts.python.implementation != "CPython":
+        why = f"its wheels are for CPython of 64 bits, this is {facts.python.implementation} of {facts.python.bits}"
     elif facts.python.abi not in release.abis:
         why = f"it has no wheel for Python {facts.python.version} ({facts.python.abi})"
     elif release.intel_only and facts.cpu.vendor != "GenuineIntel":

@@ -85,7 +85,7 @@ def wanted_codes(select: tuple[str, ...], ignore: tuple[str, ...]) -> frozenset[
         The codes to report; None where all are.
 
     Raises:
-        UsageError: a word that fits no rule.
+        UsageError: a word that fits no rule, or nothing is left.
     """
     from ideepdoctor.rules import RULES
 
@@ -93,7 +93,10 @@ def wanted_codes(select: tuple[str, ...], ignore: tuple[str, ...]) -> frozenset[
     if not select and not ignore:
         return None
     chosen = {code for word in select for code in _matching(word, codes)} if select else set(codes)
-    return frozenset(chosen - {code for word in ignore for code in _matching(word, codes)})
+    left = frozenset(chosen - {code for word in ignore for code in _matching(word, codes)})
+    if not left:
+        raise UsageError("--select and --ignore leave no rule to look at", hint="all codes: ideepdoctor explain")
+    return left
 
 
 def _matching(word: str, codes: list[str]) -> list[str]:

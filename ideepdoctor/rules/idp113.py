@@ -37,6 +37,11 @@ generation and later and Xeon 6 with E cores have none: they do not match.
 """
 
 
+def model_has_avx512(model_name: str | None) -> bool:
+    """Whether processors of this name are known to have AVX-512."""
+    return model_name is not None and any(re.search(pattern, model_name) for pattern in _HAVE_AVX512)
+
+
 class IDP113(Rule):
     """A hypervisor or the kernel hides AVX-512.
 
@@ -83,8 +88,8 @@ class IDP113(Rule):
 
     def check(self, facts: Facts) -> Iterator[Finding]:
         """Match the model's name, then look for the flag."""
-        model = facts.cpu.model_name or ""
-        if facts.cpu.emulated or not any(re.search(pattern, model) for pattern in _HAVE_AVX512):
+        model = facts.cpu.model_name
+        if facts.cpu.emulated or not model_has_avx512(model):
             return
         if lacking(facts.cpu, ("avx512f",)):
             behind = f" (hypervisor {facts.cpu.hypervisor})" if facts.cpu.hypervisor else ""
