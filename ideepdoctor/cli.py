@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable
 from enum import StrEnum
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
+from ideepdoctor.errors import Exit
 from ideepdoctor.options import Format, Output
 
 if TYPE_CHECKING:
@@ -356,10 +359,34 @@ def _words(text: str) -> tuple[str, ...]:
 def main(arguments: list[str] | None = None) -> NoReturn:
     """Run a command and end the process with its exit code."""
     words = sys.argv[1:] if arguments is None else arguments
+    if sys.stderr is None:
+        sys.stderr = Path(os.devnull).open("w")  # noqa: SIM115 (open for as long as the process lives)
+    if sys.stdout is None:
+        sys.stderr.write("error  standard output is closed: there is nowhere to write the result\n")
+        sys.exit(int(Exit.COULD_NOT_CHECK))
     sys.exit(_guarded(lambda: app(words, prog_name="ideepdoctor", standalone_mode=False), words))
 
 
 def _guarded(command: Callable[[], Any], words: list[str]) -> int:
+    """Run the command; a standard output that takes nothing is quiet (nobody reads it) or one error (a full disk)."""
+    try:
+        return _answered(command, words)
+    except OSError as error:
+        from ideepdoctor.terminal import cannot_write, finish_broken_pipe
+
+        return finish_broken_pipe(0) if isinstance(error, BrokenPipeError) else cannot_write(error)
+    except (KeyboardInterrupt, typer.Abort):
+        return int(Exit.INTERRUPTED)
+    except SystemExit as ended:
+        # typer ends the process with 1 when nobody reads the help.
+        if not isinstance(ended.__context__, BrokenPipeError):
+            raise
+        from ideepdoctor.terminal import finish_broken_pipe
+
+        return finish_broken_pipe(0)
+
+
+def _answered(command: Callable[[], Any], words: list[str]) -> int:
     try:
         result = command()
     except typer.TyperException as error:

@@ -45,7 +45,7 @@ def run(name: str, command: Callable[[Session], Report], output: Output) -> NoRe
     except DoctorError as error:
         failure = Failure(error.code, error.message, error.hint, int(error.exit_code), error.context)
         report = Report(name, failure=failure)
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, typer.Abort):
         failure = Failure("interrupted", "interrupted", "", int(Exit.INTERRUPTED))
         report = Report(name, failure=failure)
     except Exception as error:  # noqa: BLE001 - a fault of our own is one document and a clear exit code too
@@ -58,8 +58,7 @@ def run(name: str, command: Callable[[Session], Report], output: Output) -> NoRe
     except BrokenPipeError:
         code = finish_broken_pipe(code)
     except OSError as error:
-        sys.stderr.write(f"error  cannot write the result: {error}\n")
-        code = int(Exit.COULD_NOT_CHECK)
+        code = cannot_write(error)
     raise typer.Exit(code)
 
 
@@ -90,6 +89,12 @@ def usage_failure(message: str, words: list[str]) -> int:
     report = Report(name, failure=Failure("usage", message, hint, int(Exit.USAGE)))
     _print(report, Output(Format.JSON if machine else Format.TEXT), FailOn.ERROR)
     return int(Exit.USAGE)
+
+
+def cannot_write(error: OSError) -> int:
+    """Standard output takes nothing more (a full disk): say so, leave nothing to flush at exit. Returns the code 3."""
+    sys.stderr.write(f"error  cannot write the result: {error}\n")
+    return finish_broken_pipe(int(Exit.COULD_NOT_CHECK))
 
 
 def finish_broken_pipe(code: int) -> int:
@@ -143,7 +148,7 @@ def _agrees(report: Report, output: Output, progress: Progress) -> bool:
     """Show the plan and ask; where nobody can be asked, refuse."""
     if output.yes:
         return True
-    if os.environ.get("CI") or not sys.stdin.isatty() or output.format is Format.JSON:
+    if os.environ.get("CI") or sys.stdin is None or not sys.stdin.isatty() or output.format is Format.JSON:
         raise UsageError(
             "this changes an existing environment or file, and nobody can be asked here",
             hint="look at the plan with --dry-run, then run it again with --yes",

@@ -24,6 +24,14 @@ _STYLE = {Severity.ERROR: "bold red", Severity.WARNING: "bold yellow", Severity.
 _WRONG_STATES = ("wrong", "crashed", "raised", "timeout")
 
 
+class _Console(Console):
+    """Leaves it to the caller what happens when the reader has gone away: rich would end the process with 1."""
+
+    def on_broken_pipe(self) -> None:
+        """Called by rich while it handles the error."""
+        raise
+
+
 def console(*, error: bool = False, file: IO[str] | None = None) -> Console:
     """A console that prints texts as they are.
 
@@ -32,7 +40,7 @@ def console(*, error: bool = False, file: IO[str] | None = None) -> Console:
         file: this stream instead; then 100 columns wide.
     """
     width = None if file is None else 100
-    return Console(stderr=error, file=file, width=width, highlight=False, markup=False, emoji=False)
+    return _Console(stderr=error, file=file, width=width, highlight=False, markup=False, emoji=False)
 
 
 def render(report: Report, to: Console, *, fail_on: FailOn = FailOn.ERROR, details: bool = False) -> None:

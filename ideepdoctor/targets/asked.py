@@ -128,6 +128,8 @@ def _file_at(path: str) -> str:
     except OSError as error:
         raise UsageError(f"{path} cannot be looked at: {error.strerror}") from error
     if Path(path).is_dir():
+        if not os.access(path, os.X_OK):
+            raise UsageError(f"{path} cannot be looked at: permission denied")
         python = python_of(path)
         link = Path(path) / "bin" / "python"
         if python is None and os.path.islink(link):  # noqa: PTH114 (Path.is_symlink raises where bin is closed)

@@ -19,7 +19,7 @@ import pytest
 
 from ideepdoctor.treatment.journal import runs
 from tests.conftest import legacy_python
-from tests.e2e.environments import Answer, doctor
+from tests.e2e.environments import Answer, doctor, pip_install, site_packages
 from tests.e2e.test_setup import SCHEMA
 
 pytestmark = pytest.mark.e2e
@@ -82,6 +82,21 @@ def test_pythons_that_are_none(work, alone):
         for command in ("setup", "diagnose", "smoke", "fix"):
             refused(doctor(command, "--python", name, "--format", "json", cwd=work, environ=alone), 2, words)
     nothing_left(work, Path(alone["IDEEPDOCTOR_STATE_DIR"]))
+
+
+def test_a_python_in_a_folder_that_is_closed(work, alone):
+    (work / "closed" / "bin").mkdir(parents=True)
+    (work / "closed" / "bin" / "python").write_text("#!/bin/sh\n")
+    (work / "closed").chmod(0)
+    # Root may look everywhere unless it gives that up.
+    humbly = ["setpriv", "--bounding-set=-dac_override,-dac_read_search"] if os.geteuid() == 0 else []
+    if humbly and (not shutil.which("setpriv") or subprocess.run([*humbly, "true"], capture_output=True).returncode):
+        pytest.skip("root cannot give up its rights here")
+    for name in ("closed", "closed/bin/python"):
+        argv = [*humbly, sys.executable, "-m", "ideepdoctor", "diagnose", "--python", name, "--format", "json"]
+        done = subprocess.run(argv, capture_output=True, text=True, cwd=work, env={**os.environ, **alone}, timeout=60)
+        refused(Answer(done.returncode, done.stdout, done.stderr), 2, "closed", "ermission")
+    (work / "closed").chmod(0o700)
 
 
 def test_a_python_without_a_wheel_names_the_nearest_that_has_one(work, alone):
@@ -265,9 +280,13 @@ def test_a_numpy_on_pythonpath(made, tmp_path):
 
 def test_facts_that_are_none(work):
     good = {"schema": "ideepdoctor-facts", "schema_version": "9"}
-    for text in ("", "{", "[]", "{}", json.dumps(good), json.dumps({**good, "schema_version": "1"})):
-        (work / "facts.json").write_text(text)
+    text = json.dumps(good)
+    for bad in ("", "{", "[]", "{}", "\0", "[" * 100_000, text, json.dumps({**good, "schema_version": "1"})):
+        (work / "facts.json").write_text(bad)
         refused(doctor("diagnose", "--facts", "facts.json", "--format", "json", cwd=work), 2, "facts.json")
+    (work / "facts.json").write_bytes(b"\xff\xfe\x00")
+    refused(doctor("diagnose", "--facts", "facts.json", "--format", "json", cwd=work), 2, "facts.json")
+    refused(doctor("diagnose", "--facts", ".", "--format", "json", cwd=work), 2, "directory")
 
 
 def test_saved_facts_judge_the_same_and_tell_nobodys_name(made, work):
@@ -278,6 +297,8 @@ def test_saved_facts_judge_the_same_and_tell_nobodys_name(made, work):
     replayed = doctor("diagnose", "--facts", "facts.json", "--format", "json", cwd=work)
     assert live.codes() == replayed.codes() == ["IDP502"]
     text = (work / "facts.json").read_text()
+    (work / "half.json").write_text(text[: len(text) // 2])
+    refused(doctor("diagnose", "--facts", "half.json", "--format", "json", cwd=work), 2, "half.json")
     assert str(env.parent) not in text
     assert "somebody" not in text
     assert not re.search(rf"(?<!\w){re.escape(os.uname().nodename)}(?!\w)", text)
@@ -291,15 +312,87 @@ def test_plain_terminals_get_plain_ascii(made, work):
     assert "\x1b" not in answer.stdout
     assert answer.stdout.isascii()
     assert max(map(len, answer.stdout.splitlines())) <= 40
+    for variables in ({"NO_COLOR": "1", "TERM": "xterm", "COLUMNS": "80"}, {"TERM": "dumb", "COLUMNS": "80"}):
+        quiet = doctor("diagnose", "--python", str(env), environ=variables, cwd=work)
+        assert "\x1b" not in quiet.stdout + quiet.stderr
+        assert max(map(len, quiet.stdout.splitlines())) <= 80
     coloured = doctor("diagnose", "--python", str(env), environ={"FORCE_COLOR": "1", "TERM": "xterm"}, cwd=work)
     assert "\x1b[" in coloured.stdout
 
 
-def test_a_full_device_as_standard_output(made):
-    env, _ = made("3.7")
-    argv = [sys.executable, "-m", "ideepdoctor", "diagnose", "--quick", "--python", str(env)]
+def without_a_reader(words: tuple[str, ...]) -> subprocess.CompletedProcess[str]:
+    """Run a doctor whose standard output is a pipe that nobody reads."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    try:
+        argv = [sys.executable, "-m", "ideepdoctor", *words]
+        return subprocess.run(argv, stdout=writer, stderr=subprocess.PIPE, text=True, timeout=60)
+    finally:
+        os.close(writer)
+
+
+TALKATIVE = {
+    "diagnose": ("diagnose", "--quick"),
+    "json": ("diagnose", "--quick", "--format", "json"),
+    "explain": ("explain",),
+    "schema": ("schema",),
+    "help": ("--help",),
+}
+
+
+@pytest.mark.parametrize("case", TALKATIVE)
+def test_standard_output_that_is_no_good(made, case):
+    words = TALKATIVE[case]
+    if "diagnose" in words:
+        words = (*words, "--python", str(made("3.7")[0]))
+    gone = without_a_reader(words)
+    assert (gone.returncode, gone.stderr) == (0, "")
+    argv = [sys.executable, "-m", "ideepdoctor", *words]
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(argv, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
     assert done.returncode == 3
-    assert "Traceback" not in done.stderr
-    assert done.stderr.count("error") == 1
+    assert done.stderr.startswith("error  cannot write the result: ")
+    assert len(done.stderr.splitlines()) == 1
+    closed = subprocess.run(["sh", "-c", 'exec "$@" >&-', "sh", *argv], stderr=subprocess.PIPE, text=True, timeout=60)
+    assert closed.returncode == 3
+    assert closed.stderr.startswith("error  ")
+    assert len(closed.stderr.splitlines()) == 1
+    mute = subprocess.run(["sh", "-c", 'exec "$@" 2>&- <&-', "sh", *argv], stdout=subprocess.PIPE, timeout=60)
+    assert (mute.returncode, bool(mute.stdout)) == (0, True)
+
+
+def test_nobody_is_asked_where_nobody_is(broken_copy, work, alone):
+    env = broken_copy("3.7")
+    pip_install(env, "numpy==1.15.4", options=("--force-reinstall",))
+    before = sorted(path.name for path in site_packages(env).iterdir())
+    for environ, words in (({"CI": "true"}, ()), ({}, ("--format", "json"))):
+        answer = doctor("fix", "--python", str(env), *words, environ={**alone, **environ}, cwd=work)
+        assert answer.code == 2, answer.stdout + answer.stderr
+        assert "--yes" in answer.stderr + answer.stdout
+        assert "Traceback" not in answer.stderr
+    assert sorted(path.name for path in site_packages(env).iterdir()) == before
+    assert runs(alone["IDEEPDOCTOR_STATE_DIR"]) == ()
+
+
+@pytest.mark.parametrize(("typed", "code", "said"), [(b"n\n", 0, "nothing was changed"), (b"\x04", 130, "interrupted")])
+def test_a_person_who_does_not_agree(made, work, alone, typed, code, said):
+    env, _ = made("3.7")
+    argv = [sys.executable, "-m", "ideepdoctor", "env", "--python", str(env), "--write", str(work / "profile")]
+    keyboard, terminal = os.openpty()
+    os.write(keyboard, typed)
+    done = subprocess.run(argv, stdin=terminal, capture_output=True, text=True, env={**os.environ, **alone}, timeout=60)
+    os.close(keyboard)
+    os.close(terminal)
+    assert "Go on?" in done.stderr
+    assert (done.returncode, said in done.stdout + done.stderr) == (code, True), done.stdout + done.stderr
+    assert "itself failed" not in done.stderr
+    assert not (work / "profile").exists()
+    assert runs(alone["IDEEPDOCTOR_STATE_DIR"]) == ()
+
+
+def test_a_new_environment_asks_nothing_under_ci(work, alone):
+    answer = doctor("setup", "--python", legacy_python("3.7"), cwd=work, environ={**alone, "CI": "true"})
+    assert answer.code == 0, answer.stdout + answer.stderr
+    assert "\x1b" not in answer.stdout + answer.stderr
+    assert "?" not in answer.stderr
+    assert "READY" in answer.stdout
