@@ -17,7 +17,7 @@ def verdict(facts: Facts, judgement: Judgement, smoke: Smoke) -> str:
         smoke: its answer.
 
     Returns:
-        One to four sentences.
+        One to five sentences; READY is the first word only where nothing is left undecided.
     """
     names = [("chainer", "Chainer"), ("ideep4py", "ideep4py"), ("numpy", "NumPy")]
     found = [(shown, facts.package(name)) for name, shown in names]
@@ -30,7 +30,8 @@ def verdict(facts: Facts, judgement: Judgement, smoke: Smoke) -> str:
     if not smoke.used:
         return f"NOT USED on {stack}: Chainer computed with NumPy, not with iDeep."
     errors = [item for item in judgement.findings if item.severity is Severity.ERROR]
-    head = "FAULTY" if errors else "READY"
+    undecided = bool(judgement.unknown) or not any(check.status == "right" for check in smoke.checks)
+    head = "FAULTY" if errors else "UNDECIDED" if undecided else "READY"
     sentences = [f"{head}: {stack}; iDeep is used (kernel {smoke.kernel}, {_threads(smoke.threads)})."]
     right = [c.max_relative_error for c in smoke.checks if c.status == "right" and c.max_relative_error is not None]
     bad = [check for check in smoke.checks if check.status in _WRONG]
@@ -47,6 +48,9 @@ def verdict(facts: Facts, judgement: Judgement, smoke: Smoke) -> str:
             f"Convolution forward + backward: {timing.ratio:.1f} times NumPy "
             f"({timing.ratio_low:.1f} to {timing.ratio_high:.1f})."
         )
+    if judgement.unknown:
+        count = len(judgement.unknown)
+        sentences.append(f"{count} rule{'' if count == 1 else 's'} could not be decided: see the findings.")
     return " ".join(sentences)
 
 
