@@ -112,9 +112,10 @@ class IDP306(Rule):
             return
         else:
             text = f"{result.error_text or ''} {result.stderr_tail}"
-            # The versions name all causes; the text names only the one that came first.
-            matched = [cause for mark, cause in _MARKS if mark in text]
-            causes = (_predicted(facts) or matched) if matched else []
+            matched = [(mark, cause) for mark, cause in _MARKS if mark in text]
+            # The text names only the cause that came first, the versions name all that they show.
+            shown = _predicted(facts) if matched else []
+            causes = shown + [cause for mark, cause in matched if mark not in "; ".join(shown)]
         # On 2.7 to 3.7 nothing that Chainer needs is gone: a missing setuptools is a missing package (IDP311).
         if not causes or Version(facts.python.minor) < Version("3.8"):
             return
