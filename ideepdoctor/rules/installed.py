@@ -88,7 +88,8 @@ def ideep4py_fix(facts: Facts) -> FixSafety:
     found = nearest(facts.python.abi, facts.cpu, None if chainer is None else chainer.version)
     if found is None or facts.python.externally_managed is not None:
         return FixSafety.MANUAL
-    return FixSafety.SAFE if _keeps_chainer(chainer, found[0].ideep4py) else FixSafety.UNSAFE
+    keeps = chainer is None or _keeps_chainer(chainer, found[0].ideep4py)
+    return FixSafety.SAFE if keeps else FixSafety.UNSAFE
 
 
 def ideep4py_steps(facts: Facts) -> tuple[Step, ...]:
