@@ -232,3 +232,47 @@ def test_idp306_without_an_import_in_a_full_run_foretells_nothing():
     broken = {"packages": {"chainer": "7.8.1", "numpy": "2.0"}, "imports": None, "mode": "full"}
     assert alone("IDP306", NEWER, broken) == []
     assert facts_on(NEWER, broken).mode == "full"
+
+
+BROKEN = failed("ImportError", "libfoo.so: cannot open shared object file")
+
+
+@pytest.mark.parametrize(
+    ("overlay", "told"),
+    [
+        ({}, True),
+        ({"imports": {"ideep4py": {"ok": False, "error_text": "x"}}}, True),
+        ({"imports": {"ideep4py": {"ok": False, "signal": "SIGSEGV"}}}, False),
+        ({"imports": {"ideep4py": {"ok": False, "timed_out": True}}}, False),
+        ({"imports": {"ideep4py": {"ok": False}, "numpy": {"ok": False}}}, False),
+        ({"imports": {"numpy": {"ok": False}}}, True),
+        ({"imports": {"ideep4py": {"ok": False, "signal": "SIGSEGV"}}, "packages": {"ideep4py": None}}, True),
+        ({"packages": {"numpy": None}}, False),
+        ({"packages": {"numpy": None, "ideep4py": None}}, True),
+        ({"packages": {"numpy": None}, "python": {"version": "3.5.10"}}, True),
+    ],
+)
+def test_idp311_is_told_where_nothing_below_chainer_explains_it(overlay: dict[str, Any], told: bool):
+    assert len(alone("IDP311", HOST, {"imports": {"chainer": BROKEN}}, overlay)) == told
+
+
+def test_idp311_needs_only_the_import_of_chainer():
+    facts = {"imports": None}
+    only = {"imports": {"chainer": {"seconds": 0.1, **BROKEN}}}
+    assert len(alone("IDP311", HOST, facts, only)) == 1
+
+
+@pytest.mark.parametrize(
+    ("overlay", "fix"),
+    [
+        ({"packages": {"six": None}}, "safe"),
+        ({}, "manual"),
+        ({"packages": {"six": None}, "python": {"externally_managed": "/usr/lib/EXTERNALLY-MANAGED"}}, "manual"),
+        ({"packages": {"six": None}, "imports": {"chainer": {"error_text": "another"}}}, "manual"),
+    ],
+)
+def test_idp311_treats_what_is_missing_and_can_be_installed(overlay: dict[str, Any], fix: str):
+    missing = {"imports": {"chainer": failed("ModuleNotFoundError", "No module named 'six'")}}
+    (finding,) = alone("IDP311", HOST, missing, overlay)
+    assert finding.fix == fix
+    assert ("ideepdoctor fix" in finding.next_step) == (fix == "safe")
