@@ -276,3 +276,11 @@ def test_idp311_treats_what_is_missing_and_can_be_installed(overlay: dict[str, A
     (finding,) = alone("IDP311", HOST, missing, overlay)
     assert finding.fix == fix
     assert ("ideepdoctor fix" in finding.next_step) == (fix == "safe")
+
+
+@pytest.mark.parametrize(
+    ("reason", "said"), [("ImportError: x", "ImportError: x"), (None, "no reason given"), ("", "no")]
+)
+def test_idp312_gives_chainers_reason(reason: str | None, said: str):
+    (finding,) = alone("IDP312", HOST, {"chainer": {"ideep_available": False, "ideep_reason": reason}})
+    assert finding.found.startswith(f"is_ideep_available() is False: {said}")
