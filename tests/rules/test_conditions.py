@@ -284,3 +284,10 @@ def test_idp311_treats_what_is_missing_and_can_be_installed(overlay: dict[str, A
 def test_idp312_gives_chainers_reason(reason: str | None, said: str):
     (finding,) = alone("IDP312", HOST, {"chainer": {"ideep_available": False, "ideep_reason": reason}})
     assert finding.found.startswith(f"is_ideep_available() is False: {said}")
+
+
+@pytest.mark.parametrize(("model", "said"), [("AMD EPYC 7742", "(AMD EPYC 7742)"), (None, "(AMD)")])
+def test_idp701_names_the_processor(model: str | None, said: str):
+    unset = {"variables": {"effective": {"MKL_DEBUG_CPU_TYPE": None}}, "cpu": {"model_name": model}}
+    (finding,) = alone("IDP701", HOST, unset)
+    assert finding.found == f"MKL_DEBUG_CPU_TYPE is not set {said}"

@@ -8,11 +8,13 @@ import pytest
 
 from ideepdoctor.model.facts import OpCheck
 from ideepdoctor.model.findings import FixSafety
+from ideepdoctor.model.plan import Install, WriteFile
 from ideepdoctor.rules.base import Unknown
 from ideepdoctor.rules.installed import (
     cure_command,
     fix_command,
     ideep4py_fix,
+    ideep4py_steps,
     metadata_evidence,
     new_environment_command,
     outcome,
@@ -24,6 +26,7 @@ from ideepdoctor.rules.installed import (
     tried,
     variable,
     variable_fix,
+    variable_steps,
 )
 from ideepdoctor.rules.proof import describe, evidence, failing, percent, smoke, threads
 from tests.rules.hosts import facts_on
@@ -197,3 +200,36 @@ def test_only_checks_of_that_hazard_that_went_wrong_are_failing():
     assert [item.op for item in failing(facts, "H1")] == ["wrong", "crashed", "raised", "timeout"]
     assert {item.hazard for item in failing(facts, "H1")} == {"H1"}
     assert failing(facts_on(HOST), "H1") == []
+
+
+@pytest.mark.parametrize(
+    ("folders", "written"),
+    [
+        ({"purelib": "/e/pure", "platlib": "/e/plat"}, "/e/pure/"),
+        ({"purelib": None, "platlib": "/e/plat"}, "/e/plat/"),
+        ({"purelib": "/e/pure", "platlib": None}, "/e/pure/"),
+        ({"purelib": None, "platlib": None}, None),
+    ],
+)
+def test_start_up_files_lie_where_python_looks(folders: dict[str, str | None], written: str | None):
+    steps = variable_steps(facts_on(HOST, {"python": folders}))
+    assert bool(steps) == (written is not None)
+    assert all(isinstance(step, WriteFile) and step.path.startswith(str(written)) for step in steps)
+
+
+@pytest.mark.parametrize(
+    ("overlay", "names"),
+    [
+        ({"packages": {"chainer": None, "ideep4py": None}}, ["chainer", "ideep4py"]),
+        ({"packages": {"chainer": None, "ideep4py": "1.0.4", "numpy": None}}, ["chainer", "ideep4py", "numpy"]),
+        ({"packages": {"chainer": "4.5.0"}}, ["chainer"]),
+        ({"packages": {"ideep4py": None}}, ["ideep4py"]),
+        ({"packages": {"ideep4py": None, "numpy": "1.15.4"}}, ["ideep4py", "numpy"]),
+        ({"packages": {"ideep4py": None, "numpy": "1.16.0"}}, ["ideep4py"]),
+        ({"python": {"abi": "cp39"}}, []),
+    ],
+)
+def test_ideep4py_comes_with_what_it_needs_changed(overlay: dict[str, Any], names: list[str]):
+    steps = [step for step in ideep4py_steps(facts_on(HOST, overlay)) if isinstance(step, Install)]
+    built_with = {"setuptools", "wheel"}
+    assert sorted({item.name for step in steps for item in step.requirements} - built_with) == names
