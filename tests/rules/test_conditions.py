@@ -291,3 +291,40 @@ def test_idp701_names_the_processor(model: str | None, said: str):
     unset = {"variables": {"effective": {"MKL_DEBUG_CPU_TYPE": None}}, "cpu": {"model_name": model}}
     (finding,) = alone("IDP701", HOST, unset)
     assert finding.found == f"MKL_DEBUG_CPU_TYPE is not set {said}"
+
+
+NEW_PROTOBUF = {"packages": {"protobuf": "4.24.4"}}
+DESCRIPTORS = failed("TypeError", "Descriptors cannot not be created directly.")
+
+
+@pytest.mark.parametrize(
+    ("outcome", "told"),
+    [
+        (DESCRIPTORS, True),
+        (failed("TypeError", "Descriptors cannot be created directly."), True),
+        (failed("ImportError", "another"), False),
+        (failed("ImportError", ""), False),
+        ({**DESCRIPTORS, "ok": True}, False),
+    ],
+)
+def test_idp307_goes_by_the_import_of_the_bridge(outcome: dict[str, Any], told: bool):
+    assert len(alone("IDP307", HOST, NEW_PROTOBUF, {"imports": {"chainer.links.caffe": outcome}})) == told
+    assert alone("IDP307", HOST, {"imports": {"chainer.links.caffe": outcome}}) == []
+
+
+def test_idp307_is_not_told_where_the_bridge_was_not_tried():
+    assert alone("IDP307", HOST, NEW_PROTOBUF, QUICK) == []
+
+
+@pytest.mark.parametrize(
+    ("managed", "command"),
+    [(None, "-m pip install 'protobuf<3.21'"), ("/usr/lib/EXTERNALLY-MANAGED", "ideepdoctor setup")],
+)
+def test_idp307_by_hand_on_a_newer_python(managed: str | None, command: str):
+    newer = {
+        "packages": {"protobuf": "4.24.4", "chainer": "7.8.1"},
+        "imports": {"chainer.links.caffe": {"seconds": 0.1, **DESCRIPTORS}},
+        "python": {"externally_managed": managed},
+    }
+    (finding,) = alone("IDP307", NEWER, newer)
+    assert finding.next_step.endswith(command)
