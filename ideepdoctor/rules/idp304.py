@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from ideepdoctor.model.facts import Facts
-from ideepdoctor.model.findings import Finding, FixSafety, Severity
-from ideepdoctor.model.plan import Step
-from ideepdoctor.rules.base import Example, Rule
-from ideepdoctor.rules.compat import Pair, pair, right_release
-from ideepdoctor.rules.installed import cure_command, ideep4py_fix, ideep4py_steps, metadata_evidence, package
+from ideepdoctor.model.findings import FixSafety, Severity
+from ideepdoctor.rules.base import Example
+from ideepdoctor.rules.compat import Pair
+from ideepdoctor.rules.pairs import PairRule
 
 
-class IDP304(Rule):
+class IDP304(PairRule):
     """Chainer 4 and the first betas of 5 take ideep4py 2 and compute wrong gradients with it.
 
     What it checks
@@ -34,6 +30,8 @@ class IDP304(Rule):
     severity = Severity.ERROR
     requires = ("IDP110", "IDP111", "IDP301", "IDP302", "IDP303", "IDP308")
     fix = FixSafety.SAFE
+    verdict = Pair.WRONG
+    consequence = "gradients of BatchNormalization are garbage (up to 1e38, NaN): any training is lost"
     ok = (
         Example("7.8.1 with 2.0.0.post3"),
         Example("4.5.0 with 1.0.4", {"packages": {"ideep4py": "1.0.4", "chainer": "4.5.0"}}, "py36-healthy"),
@@ -43,23 +41,3 @@ class IDP304(Rule):
         Example("4.5.0 with 2.0.0.post3", {"packages": {"chainer": "4.5.0"}}, "py36-healthy"),
         Example("5.0.0b4 with 2.0.0.post3", {"packages": {"chainer": "5.0.0b4"}}, "py36-healthy"),
     )
-
-    def check(self, facts: Facts) -> Iterator[Finding]:
-        """Look the pair up."""
-        chainer, ideep4py = package(facts, "chainer"), package(facts, "ideep4py")
-        if chainer is None or ideep4py is None or facts.planned_ideep4py is not None:
-            return
-        if pair(chainer.version, ideep4py.version) is Pair.WRONG:
-            safety = ideep4py_fix(facts)
-            yield self.finding(
-                found=f"Chainer {chainer.version} with ideep4py {ideep4py.version}",
-                needed=right_release(chainer.version),
-                consequence="gradients of BatchNormalization are garbage (up to 1e38, NaN): any training is lost",
-                next_step=cure_command(facts, safety),
-                evidence=(*metadata_evidence(facts, "chainer"), *metadata_evidence(facts, "ideep4py")),
-                fix=safety,
-            )
-
-    def treat(self, finding: Finding, facts: Facts) -> tuple[Step, ...]:
-        """Install the release that is right for the installed Chainer."""
-        return ideep4py_steps(facts)

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from ideepdoctor.model.facts import Facts
-from ideepdoctor.model.findings import Finding, Severity
-from ideepdoctor.rules.base import Example, Rule
-from ideepdoctor.rules.proof import check, describe, evidence, failing, smoke
+from ideepdoctor.model.findings import Severity
+from ideepdoctor.rules.base import Example
+from ideepdoctor.rules.hazard import HazardRule
+from ideepdoctor.rules.proof import check, smoke
 
 
-class IDP602(Rule):
+class IDP602(HazardRule):
     """The backward pass of BatchNormalization is wrong for some shapes and thread counts.
 
     What it checks
@@ -32,7 +30,10 @@ class IDP602(Rule):
 
     title = "BatchNormalization computes wrong gradients here"
     severity = Severity.WARNING
-    requires = ("IDP303", "IDP304", "IDP601")
+    hazard = "H1"
+    needed = "gradients that agree with NumPy"
+    consequence = "training with BatchNormalization learns from wrong gradients, silently"
+    next_step = "train with OMP_NUM_THREADS=1, or keep this function on NumPy: ideepdoctor explain IDP602"
     ok = (
         Example("right", smoke(check("batch_normalization backward", "right", "H1", 1e-6))),
         Example("no smoke test was run"),
@@ -47,15 +48,3 @@ class IDP602(Rule):
             ),
         ),
     )
-
-    def check(self, facts: Facts) -> Iterator[Finding]:
-        """Report the failing cases together."""
-        checks = failing(facts, "H1")
-        if checks:
-            yield self.finding(
-                found=describe(checks),
-                needed="gradients that agree with NumPy",
-                consequence="training with BatchNormalization learns from wrong gradients, silently",
-                next_step="train with OMP_NUM_THREADS=1, or keep this function on NumPy: ideepdoctor explain IDP602",
-                evidence=evidence(checks),
-            )

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from ideepdoctor.model.facts import Facts
-from ideepdoctor.model.findings import Finding, Severity
-from ideepdoctor.rules.base import Example, Rule
-from ideepdoctor.rules.proof import check, describe, evidence, failing, smoke
+from ideepdoctor.model.findings import Severity
+from ideepdoctor.rules.base import Example
+from ideepdoctor.rules.hazard import HazardRule
+from ideepdoctor.rules.proof import check, smoke
 
 
-class IDP603(Rule):
+class IDP603(HazardRule):
     """``h * h2``, ``h * h`` and ``h / h2`` are wrong where h is the output of a convolution.
 
     What it checks
@@ -32,21 +30,12 @@ class IDP603(Rule):
 
     title = "Products of convolution outputs are wrong here"
     severity = Severity.WARNING
-    requires = ("IDP303", "IDP304", "IDP601")
+    hazard = "H2"
+    needed = "products that agree with NumPy"
+    consequence = "h * h2 and h / h2 of convolution outputs give other numbers, silently"
+    next_step = "write F.square(h) for h * h, and (h + 0) * (h2 + 0) for h * h2: ideepdoctor explain IDP603"
     ok = (Example("right", smoke(check("mul h*h2", "right", "H2", 1e-6))), Example("no smoke test was run"))
     bad = (
         Example("100 %", smoke(check("mul h*h2", "wrong", "H2", 1.0))),
         Example("quotient too", smoke(check("mul h*h2", "wrong", "H2", 1.2), check("mul h*h2 2", "wrong", "H2", 1.0))),
     )
-
-    def check(self, facts: Facts) -> Iterator[Finding]:
-        """Report the failing cases together."""
-        checks = failing(facts, "H2")
-        if checks:
-            yield self.finding(
-                found=describe(checks),
-                needed="products that agree with NumPy",
-                consequence="h * h2 and h / h2 of convolution outputs give other numbers, silently",
-                next_step="write F.square(h) for h * h, and (h + 0) * (h2 + 0) for h * h2: ideepdoctor explain IDP603",
-                evidence=evidence(checks),
-            )

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from ideepdoctor.model.facts import Facts
-from ideepdoctor.model.findings import Finding, Severity
-from ideepdoctor.rules.base import Example, Rule
-from ideepdoctor.rules.proof import check, describe, evidence, failing, smoke
+from ideepdoctor.model.findings import Severity
+from ideepdoctor.rules.base import Example
+from ideepdoctor.rules.hazard import HazardRule
+from ideepdoctor.rules.proof import check, smoke
 
 
-class IDP604(Rule):
+class IDP604(HazardRule):
     """Weights that are loaded into a model after ``to_intel64()`` arrive in the wrong order.
 
     What it checks
@@ -30,7 +28,10 @@ class IDP604(Rule):
 
     title = "Weights loaded after to_intel64() are wrong here"
     severity = Severity.WARNING
-    requires = ("IDP303", "IDP304", "IDP601")
+    hazard = "H3"
+    needed = "the weights that were saved"
+    consequence = "a model loaded after to_intel64() computes something else, silently"
+    next_step = "load the weights first, then call to_intel64()"
     ok = (
         Example("right", smoke(check("load_npz after to_intel64", "right", "H3", 1e-6))),
         Example("no smoke test was run"),
@@ -45,15 +46,3 @@ class IDP604(Rule):
             ),
         ),
     )
-
-    def check(self, facts: Facts) -> Iterator[Finding]:
-        """Report the failing cases together."""
-        checks = failing(facts, "H3")
-        if checks:
-            yield self.finding(
-                found=describe(checks),
-                needed="the weights that were saved",
-                consequence="a model loaded after to_intel64() computes something else, silently",
-                next_step="load the weights first, then call to_intel64()",
-                evidence=evidence(checks),
-            )

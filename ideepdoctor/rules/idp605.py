@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from ideepdoctor.model.facts import Facts
-from ideepdoctor.model.findings import Finding, Severity
-from ideepdoctor.rules.base import Example, Rule
-from ideepdoctor.rules.proof import check, describe, evidence, failing, smoke
+from ideepdoctor.model.findings import Severity
+from ideepdoctor.rules.base import Example
+from ideepdoctor.rules.hazard import HazardRule
+from ideepdoctor.rules.proof import check, smoke
 
 
-class IDP605(Rule):
+class IDP605(HazardRule):
     """``F.concat`` of a blocked and a plain array ends the process.
 
     What it checks
@@ -30,7 +28,10 @@ class IDP605(Rule):
 
     title = "concat of unequal channel blocks ends the process here"
     severity = Severity.WARNING
-    requires = ("IDP303", "IDP304", "IDP601")
+    hazard = "H7"
+    needed = "a result"
+    consequence = "a program with such a concat dies with SIGABRT"
+    next_step = "keep that concat on NumPy: ideepdoctor explain IDP605"
     ok = (Example("right", smoke(check("concat (16,8)", "right", "H7", 1e-6))), Example("no smoke test was run"))
     bad = (
         Example("SIGABRT", smoke(check("concat (16,8)", "crashed", "H7", None))),
@@ -39,15 +40,3 @@ class IDP605(Rule):
             smoke(check("concat (16,8)", "crashed", "H7", None), check("concat (16,8) 2", "crashed", "H7", None)),
         ),
     )
-
-    def check(self, facts: Facts) -> Iterator[Finding]:
-        """Report the failing cases together."""
-        checks = failing(facts, "H7")
-        if checks:
-            yield self.finding(
-                found=describe(checks),
-                needed="a result",
-                consequence="a program with such a concat dies with SIGABRT",
-                next_step="keep that concat on NumPy: ideepdoctor explain IDP605",
-                evidence=evidence(checks),
-            )

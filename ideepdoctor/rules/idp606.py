@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from ideepdoctor.model.facts import Facts
-from ideepdoctor.model.findings import Finding, Severity
-from ideepdoctor.rules.base import Example, Rule
-from ideepdoctor.rules.proof import KNOWN, check, describe, evidence, smoke
+from ideepdoctor.model.findings import Severity
+from ideepdoctor.rules.base import Example
+from ideepdoctor.rules.hazard import UnexplainedRule
+from ideepdoctor.rules.proof import check, smoke
 
 
-class IDP606(Rule):
+class IDP606(UnexplainedRule):
     """A function computes wrong numbers here, and no known hazard explains it.
 
     What it checks
@@ -29,7 +27,9 @@ class IDP606(Rule):
 
     title = "A function computes wrong numbers here"
     severity = Severity.ERROR
-    requires = ("IDP303", "IDP304", "IDP313", "IDP601")
+    states = ("wrong",)
+    needed = "numbers that agree with NumPy in float64"
+    consequence = "results of this function are wrong on this machine"
     ok = (
         Example("right", smoke(check("relu", "right", None, 1e-7))),
         Example("a known hazard has its own rule", smoke(check("mul", "wrong", "H2", 1.0))),
@@ -39,15 +39,3 @@ class IDP606(Rule):
         Example("relu", smoke(check("relu", "wrong", None, 0.5))),
         Example("garbage", smoke(check("bn", "wrong", "H6", 1e30))),
     )
-
-    def check(self, facts: Facts) -> Iterator[Finding]:
-        """Report each such check."""
-        for seen in () if facts.smoke is None else facts.smoke.checks:
-            if seen.status in ("wrong",) and seen.hazard not in KNOWN:
-                yield self.finding(
-                    found=describe([seen]),
-                    needed="numbers that agree with NumPy in float64",
-                    consequence="results of this function are wrong on this machine",
-                    next_step="ideepdoctor diagnose --save-facts facts.json, and report it",
-                    evidence=evidence([seen]),
-                )

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from ideepdoctor.model.facts import Facts
-from ideepdoctor.model.findings import Finding, Severity
-from ideepdoctor.rules.base import Example, Rule
-from ideepdoctor.rules.proof import KNOWN, check, describe, evidence, smoke
+from ideepdoctor.model.findings import Severity
+from ideepdoctor.rules.base import Example
+from ideepdoctor.rules.hazard import UnexplainedRule
+from ideepdoctor.rules.proof import check, smoke
 
 
-class IDP607(Rule):
+class IDP607(UnexplainedRule):
     """A function ends the process, raises or hangs here, and no known hazard explains it.
 
     What it checks
@@ -29,7 +27,9 @@ class IDP607(Rule):
 
     title = "A function fails here"
     severity = Severity.ERROR
-    requires = ("IDP303", "IDP304", "IDP313", "IDP601")
+    states = ("crashed", "raised", "timeout")
+    needed = "a result"
+    consequence = "a program that calls it dies, raises or hangs"
     ok = (
         Example("right", smoke(check("relu", "right", None, 1e-7))),
         Example("a known hazard has its own rule", smoke(check("mul", "crashed", "H2", 1.0))),
@@ -40,15 +40,3 @@ class IDP607(Rule):
         Example("hang", smoke(check("lrn", "timeout"))),
         Example("raise", smoke(check("lrn", "raised"))),
     )
-
-    def check(self, facts: Facts) -> Iterator[Finding]:
-        """Report each such check."""
-        for seen in () if facts.smoke is None else facts.smoke.checks:
-            if seen.status in ("crashed", "raised", "timeout") and seen.hazard not in KNOWN:
-                yield self.finding(
-                    found=describe([seen]),
-                    needed="a result",
-                    consequence="a program that calls it dies, raises or hangs",
-                    next_step="ideepdoctor diagnose --save-facts facts.json, and report it",
-                    evidence=evidence([seen]),
-                )

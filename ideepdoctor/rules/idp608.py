@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from ideepdoctor.model.facts import Facts
-from ideepdoctor.model.findings import Finding, Severity
-from ideepdoctor.rules.base import Example, Rule
-from ideepdoctor.rules.proof import check, describe, evidence, failing, smoke
+from ideepdoctor.model.findings import Severity
+from ideepdoctor.rules.base import Example
+from ideepdoctor.rules.hazard import HazardRule
+from ideepdoctor.rules.proof import check, smoke
 
 
-class IDP608(Rule):
+class IDP608(HazardRule):
     """``to_intel64()`` raises on a model with BatchNormalization.
 
     What it checks
@@ -29,7 +27,10 @@ class IDP608(Rule):
 
     title = "to_intel64() raises on a model with BatchNormalization"
     severity = Severity.WARNING
-    requires = ("IDP303", "IDP304", "IDP601")
+    hazard = "to_intel64-bn"
+    needed = "a model whose weights are laid out for iDeep"
+    consequence = "model.to_intel64() raises AttributeError"
+    next_step = "use Chainer 4.0.0 or later: ideepdoctor setup --stack chainer4.5.0-ideep4py1.0.4"
     ok = (
         Example("right", smoke(check("to_intel64", "right", "to_intel64-bn", 1e-6))),
         Example("no smoke test was run"),
@@ -44,15 +45,3 @@ class IDP608(Rule):
             ),
         ),
     )
-
-    def check(self, facts: Facts) -> Iterator[Finding]:
-        """Report the failing cases together."""
-        checks = failing(facts, "to_intel64-bn")
-        if checks:
-            yield self.finding(
-                found=describe(checks),
-                needed="a model whose weights are laid out for iDeep",
-                consequence="model.to_intel64() raises AttributeError",
-                next_step="use Chainer 4.0.0 or later: ideepdoctor setup --stack chainer4.5.0-ideep4py1.0.4",
-                evidence=evidence(checks),
-            )

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from ideepdoctor.model.facts import Facts
-from ideepdoctor.model.findings import Finding, Severity
-from ideepdoctor.rules.base import Example, Rule
-from ideepdoctor.rules.proof import check, describe, evidence, failing, smoke
+from ideepdoctor.model.findings import Severity
+from ideepdoctor.rules.base import Example
+from ideepdoctor.rules.hazard import HazardRule
+from ideepdoctor.rules.proof import check, smoke
 
 
-class IDP609(Rule):
+class IDP609(HazardRule):
     """The gradient of local response normalization is wrong where a convolution stands before or after it.
 
     What it checks
@@ -32,7 +30,10 @@ class IDP609(Rule):
 
     title = "LRN beside a convolution computes wrong gradients here"
     severity = Severity.WARNING
-    requires = ("IDP303", "IDP304", "IDP601")
+    hazard = "H14"
+    needed = "gradients that agree with NumPy"
+    consequence = "AlexNet, GoogLeNet and their like learn from wrong gradients below the LRN, silently"
+    next_step = "write F.local_response_normalization(h + 0) * 1.0 for it"
     ok = (
         Example("right", smoke(check("local_response_normalization", "right", "H14", 1e-6))),
         Example("no smoke test was run"),
@@ -47,15 +48,3 @@ class IDP609(Rule):
             ),
         ),
     )
-
-    def check(self, facts: Facts) -> Iterator[Finding]:
-        """Report the failing cases together."""
-        checks = failing(facts, "H14")
-        if checks:
-            yield self.finding(
-                found=describe(checks),
-                needed="gradients that agree with NumPy",
-                consequence="AlexNet, GoogLeNet and their like learn from wrong gradients below the LRN, silently",
-                next_step="write F.local_response_normalization(h + 0) * 1.0 for it",
-                evidence=evidence(checks),
-            )

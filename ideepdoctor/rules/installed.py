@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from ideepdoctor.model.facts import Facts, Outcome, Package
 from ideepdoctor.model.findings import Evidence, FixSafety
 from ideepdoctor.model.plan import Step
 from ideepdoctor.rules.base import Unknown
 from ideepdoctor.rules.compat import RELEASES, Pair, Release, pair
+
+if TYPE_CHECKING:
+    from ideepdoctor.stacks.catalog import Lock, Stack
 
 
 def package(facts: Facts, name: str) -> Package | None:
@@ -66,12 +70,8 @@ def cure_command(facts: Facts, safety: FixSafety) -> str:
 
 def stack_fix(facts: Facts) -> FixSafety:
     """How safe it is to install what the stack nearest to the installed Chainer pins; MANUAL where there is none."""
-    from ideepdoctor.stacks.catalog import nearest
-
-    chainer = facts.package("chainer")
-    found = nearest(facts.python.abi, facts.cpu, None if chainer is None else chainer.version)
     managed = facts.python.externally_managed is not None
-    return FixSafety.MANUAL if found is None or managed else FixSafety.SAFE
+    return FixSafety.MANUAL if _nearest_stack(facts) is None or managed else FixSafety.SAFE
 
 
 def new_environment_command(facts: Facts) -> str:
@@ -82,10 +82,7 @@ def new_environment_command(facts: Facts) -> str:
 
 def ideep4py_fix(facts: Facts) -> FixSafety:
     """How safe it is to bring ideep4py to the release that is right for the installed Chainer."""
-    from ideepdoctor.stacks.catalog import nearest
-
-    chainer = facts.package("chainer")
-    found = nearest(facts.python.abi, facts.cpu, None if chainer is None else chainer.version)
+    chainer, found = facts.package("chainer"), _nearest_stack(facts)
     if found is None or facts.python.externally_managed is not None:
         return FixSafety.MANUAL
     keeps = chainer is None or _keeps_chainer(chainer, found[0].ideep4py)
@@ -95,10 +92,8 @@ def ideep4py_fix(facts: Facts) -> FixSafety:
 def ideep4py_steps(facts: Facts) -> tuple[Step, ...]:
     """Install the right ideep4py by hash; NumPy too where it is outside the window; Chainer only where it must be."""
     from ideepdoctor.rules.compat import numpy_window, outside
-    from ideepdoctor.stacks.catalog import nearest
 
-    chainer, numpy = facts.package("chainer"), facts.package("numpy")
-    found = nearest(facts.python.abi, facts.cpu, None if chainer is None else chainer.version)
+    chainer, numpy, found = facts.package("chainer"), facts.package("numpy"), _nearest_stack(facts)
     if found is None:
         return ()
     names = ["ideep4py"] if _keeps_chainer(chainer, found[0].ideep4py) else ["ideep4py", "chainer"]
@@ -110,11 +105,9 @@ def ideep4py_steps(facts: Facts) -> tuple[Step, ...]:
 
 def stack_steps(facts: Facts, names: Iterable[str] | None) -> tuple[Step, ...]:
     """Install distributions as the stack nearest to the installed Chainer pins them (None: all of them but pip)."""
-    from ideepdoctor.stacks.catalog import nearest
     from ideepdoctor.treatment.plan import install_steps
 
-    chainer = facts.package("chainer")
-    found = nearest(facts.python.abi, facts.cpu, None if chainer is None else chainer.version)
+    found = _nearest_stack(facts)
     if found is None:
         return ()
     held = [item.name for item in found[1].requirements]
@@ -149,3 +142,11 @@ def variable_fix(facts: Facts, name: str) -> FixSafety:
 
 def _keeps_chainer(chainer: Package | None, ideep4py: str) -> bool:
     return chainer is not None and pair(chainer.version, ideep4py) is Pair.RIGHT
+
+
+def _nearest_stack(facts: Facts) -> tuple[Stack, Lock] | None:
+    """The stack that is right here and changes the installed Chainer least; None where there is none."""
+    from ideepdoctor.stacks.catalog import nearest
+
+    chainer = facts.package("chainer")
+    return nearest(facts.python.abi, facts.cpu, None if chainer is None else chainer.version)
