@@ -11,6 +11,7 @@ from ideepdoctor.model.facts import Cpu, Facts
 from ideepdoctor.model.report import Report
 from ideepdoctor.rules.compat import RELEASES, Release, kernel, lacking
 from ideepdoctor.rules.idp113 import model_has_avx512
+from ideepdoctor.targets.target import Target
 
 FEATURES = {
     "avx": ("avx",),
@@ -57,10 +58,8 @@ def cpu(session: Session, options: TargetOptions, why_not: str | None) -> Report
     return Report("cpu", facts=facts, text="\n".join(lines) + "\n", extra={"cpu": data})
 
 
-def _target(session: Session, options: TargetOptions) -> Any:
+def _target(session: Session, options: TargetOptions) -> Target:
     import sys
-
-    from ideepdoctor.targets.target import Target
 
     try:
         return find_target(session, options)

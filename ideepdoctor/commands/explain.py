@@ -18,8 +18,9 @@ def explain(code: str | None) -> Report:
 
     if code is not None:
         rule = find(code)
-        data = {"code": rule.code(), "title": rule.title, "severity": str(rule.severity), "text": document(rule)}
-        return Report("explain", text=document(rule).rstrip("\n") + "\n", extra={"rule": data})
+        text = document(rule)
+        data = {"code": rule.code(), "title": rule.title, "severity": str(rule.severity), "text": text}
+        return Report("explain", text=text.rstrip("\n") + "\n", extra={"rule": data})
     rows = [{"code": rule.code(), "severity": str(rule.severity), "title": rule.title} for rule in RULES]
     lines = [f"{row['code']}  {row['severity']:<8} {row['title']}" for row in rows]
     return Report("explain", text="\n".join(lines) + "\n", extra={"rules": rows})

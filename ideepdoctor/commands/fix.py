@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ideepdoctor.commands.session import Session, TargetOptions, examine, find_target, judge_all
+from ideepdoctor.commands.session import Session, TargetOptions, carry_out, examine, find_target, judge_all
 from ideepdoctor.commands.smoke import prove
 from ideepdoctor.commands.verdict import verdict
 from ideepdoctor.model.findings import FixSafety, Severity
@@ -53,15 +53,9 @@ def apply_and_check(session: Session, target: Target, before: Report, plan: Plan
         UsageError: nobody could be asked.
         ApplyFailed, NeedsAttention, Busy: see treatment.apply.
     """
-    from ideepdoctor.treatment.apply import apply_plan
-    from ideepdoctor.treatment.state import state_folder
-
     if not session.agrees(before):
         return Report(before.command, extra={"verdict": "nothing was changed", "applied": False})
-    journal = apply_plan(
-        session.system, plan, state_folder(session.environ), session.progress, command=session.command_line
-    )
-    return check_again(session, target, before.command, journal)
+    return check_again(session, target, before.command, carry_out(session, plan))
 
 
 def check_again(session: Session, target: Target, command: str, journal: str) -> Report:

@@ -12,9 +12,7 @@ from ideepdoctor.commands.session import Session, TargetOptions, examine, find_t
 from ideepdoctor.errors import NotPossibleHere, UsageError
 from ideepdoctor.model.facts import Facts
 from ideepdoctor.model.report import Report
-from ideepdoctor.rules.compat import RELEASES, Pair, lacking, numpy_window, outside, pair, right_release
-
-_SYSTEMS = {("Linux", "x86_64"), ("Linux", "amd64")}
+from ideepdoctor.rules.compat import RELEASES, SYSTEMS, Pair, lacking, numpy_window, outside, pair, right_release
 
 
 def install(session: Session, options: TargetOptions, spec: str, *, dry_run: bool = False) -> Report:
@@ -91,7 +89,7 @@ def refuse_if_wrong(facts: Facts, version: str) -> None:
     why = ""
     if release.broken:
         why = f"it works nowhere: {release.broken}"
-    elif (facts.platform.system, facts.platform.machine) not in _SYSTEMS or facts.platform.libc == "musl":
+    elif (facts.platform.system, facts.platform.machine) not in SYSTEMS or facts.platform.libc == "musl":
         why = "its wheels are for Linux x86_64 with glibc"
     elif facts.python.bits != 64 or facts.python.implementation != "CPython":
         why = f"its wheels are for CPython of 64 bits, this is {facts.python.implementation} of {facts.python.bits}"

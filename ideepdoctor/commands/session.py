@@ -13,6 +13,7 @@ from ideepdoctor.system import System
 
 if TYPE_CHECKING:
     from ideepdoctor.model.facts import Facts
+    from ideepdoctor.model.plan import Plan
     from ideepdoctor.targets.target import Target
     from ideepdoctor.treatment.progress import Progress
 
@@ -72,6 +73,15 @@ def judge_all(facts: Facts, wanted: frozenset[str] | None = None) -> Judgement:
     from ideepdoctor.rules.engine import judge
 
     return judge(facts, RULES, wanted)
+
+
+def carry_out(session: Session, plan: Plan) -> str:
+    """Apply a plan, journalled; return the name of the run. Raises as ``treatment.apply.apply_plan``."""
+    from ideepdoctor.treatment.apply import apply_plan
+    from ideepdoctor.treatment.state import state_folder
+
+    state = state_folder(session.environ)
+    return apply_plan(session.system, plan, state, session.progress, command=session.command_line)
 
 
 def wanted_codes(select: tuple[str, ...], ignore: tuple[str, ...]) -> frozenset[str] | None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ideepdoctor.commands.fix import DRY_RUN, apply_and_check
-from ideepdoctor.commands.session import Session, TargetOptions, examine, find_target, judge_all
+from ideepdoctor.commands.session import Session, TargetOptions, carry_out, examine, find_target, judge_all
 from ideepdoctor.commands.smoke import prove
 from ideepdoctor.commands.verdict import verdict
 from ideepdoctor.errors import UsageError
@@ -18,7 +18,6 @@ from ideepdoctor.model.report import Report
 from ideepdoctor.targets.target import Target
 
 if TYPE_CHECKING:
-    from ideepdoctor.model.plan import Plan
     from ideepdoctor.stacks.catalog import Lock, Stack
 
 DEFAULT_ENV = ".ideep"
@@ -83,17 +82,9 @@ def _new(session: Session, options: SetupOptions, env_dir: Path) -> Report:
     plan = setup_plan(facts, stack, lock, str(env_dir), base.path, str(site_packages))
     if options.dry_run:
         return Report("setup", facts=facts, plan=plan, extra={"stack": _stack_data(stack, lock), **DRY_RUN})
-    journal = _apply(session, plan)
+    journal = carry_out(session, plan)
     made = Target(str(env_dir / "bin" / "python"), emulator=options.target.emulator, reason="made by this run")
     return _proved(session, made, env_dir, journal, stack, lock)
-
-
-def _apply(session: Session, plan: Plan) -> str:
-    from ideepdoctor.treatment.apply import apply_plan
-    from ideepdoctor.treatment.state import state_folder
-
-    state = state_folder(session.environ)
-    return apply_plan(session.system, plan, state, session.progress, command=session.command_line)
 
 
 def _again(session: Session, options: SetupOptions, env_dir: Path) -> Report:
@@ -101,7 +92,8 @@ def _again(session: Session, options: SetupOptions, env_dir: Path) -> Report:
     from ideepdoctor.stacks.catalog import choose
 
     target = Target(str(env_dir / "bin" / "python"), emulator=options.target.emulator, reason="set up before")
-    facts = examine(session, target, interpreters=False)
+    # Only versions are compared here; the proof examines everything.
+    facts = examine(session, target, quick=True, interpreters=False)
     stack, lock = choose(
         facts.python.abi, facts.cpu, name=options.stack, chainer=options.chainer, ideep4py=options.ideep4py
     )

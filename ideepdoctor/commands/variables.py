@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ideepdoctor.commands.session import Session, TargetOptions, examine, find_target
+from ideepdoctor.commands.session import Session, TargetOptions, carry_out, examine, find_target
 from ideepdoctor.errors import UsageError
 from ideepdoctor.model.plan import EditBlock, Plan, Step, WriteFile
 from ideepdoctor.model.report import Report
@@ -56,9 +56,7 @@ def write(session: Session, options: TargetOptions, where: str, shell: str | Non
             path of a shell start-up file.
         shell: dialect of that file (sh, fish, csh); None: by $SHELL or the file's name.
     """
-    from ideepdoctor.treatment.apply import apply_plan
     from ideepdoctor.treatment.startup import startup_files
-    from ideepdoctor.treatment.state import state_folder
 
     facts, chosen = variables(session, options)
     steps: tuple[Step, ...]
@@ -78,9 +76,7 @@ def write(session: Session, options: TargetOptions, where: str, shell: str | Non
     before = Report("env", facts=facts, plan=plan)
     if not session.agrees(before):
         return Report("env", extra={"verdict": "nothing was changed", "applied": False})
-    journal = apply_plan(
-        session.system, plan, state_folder(session.environ), session.progress, command=session.command_line
-    )
+    journal = carry_out(session, plan)
     return Report(
         "env",
         plan=plan,

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from ideepdoctor.model.facts import Facts, Smoke
 from ideepdoctor.model.findings import Judgement, Severity
-
-_WRONG = ("wrong", "crashed", "raised", "timeout")
+from ideepdoctor.model.summary import versions
 
 
 def verdict(facts: Facts, judgement: Judgement, smoke: Smoke) -> str:
@@ -19,12 +18,7 @@ def verdict(facts: Facts, judgement: Judgement, smoke: Smoke) -> str:
     Returns:
         One to five sentences; READY is the first word only where nothing is left undecided.
     """
-    names = [("chainer", "Chainer"), ("ideep4py", "ideep4py"), ("numpy", "NumPy")]
-    found = [(shown, facts.package(name)) for name, shown in names]
-    stack = ", ".join(
-        [f"Python {facts.python.version}"]
-        + [f"{shown} {package.version}" for shown, package in found if package is not None]
-    )
+    stack = versions(facts)
     if smoke.failure or smoke.used is None:
         return f"NOT PROVED on {stack}: the smoke test could not run ({smoke.failure or 'no answer'})."
     if not smoke.used:
@@ -34,7 +28,7 @@ def verdict(facts: Facts, judgement: Judgement, smoke: Smoke) -> str:
     head = "FAULTY" if errors else "UNDECIDED" if undecided else "READY"
     sentences = [f"{head}: {stack}; iDeep is used (kernel {smoke.kernel}, {_threads(smoke.threads)})."]
     right = [c.max_relative_error for c in smoke.checks if c.status == "right" and c.max_relative_error is not None]
-    bad = [check for check in smoke.checks if check.status in _WRONG]
+    bad = [check for check in smoke.checks if check.failed]
     hazards = sorted({check.hazard for check in bad if check.hazard}, key=lambda name: (len(name), name))
     worst = f"worst relative error {max(right):.1e}" if right else "nothing was compared"
     tried = sum(1 for check in smoke.checks if check.status != "not-run")

@@ -260,6 +260,11 @@ class OpCheck:
     message: str = ""
     """Signal, exception or other text that explains the status."""
 
+    @property
+    def failed(self) -> bool:
+        """Whether it was tried and did not go right."""
+        return self.status in ("wrong", "crashed", "raised", "timeout")
+
 
 @dataclass(frozen=True, slots=True)
 class ConvTiming:

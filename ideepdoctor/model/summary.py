@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from ideepdoctor.errors import Exit
+from ideepdoctor.model.facts import Facts
 from ideepdoctor.model.findings import Judgement, Severity
 from ideepdoctor.model.report import Report
 
@@ -43,6 +44,14 @@ class Summary:
     skipped: int
     unknown: int
     exit_code: int
+
+
+def versions(facts: Facts) -> str:
+    """``Python 3.7.16, Chainer 7.8.1, ideep4py 2.0.0.post3, NumPy 1.21.6``, as far as installed."""
+    names = (("chainer", "Chainer"), ("ideep4py", "ideep4py"), ("numpy", "NumPy"))
+    found = [(shown, facts.package(name)) for name, shown in names]
+    parts = [f"{shown} {package.version}" for shown, package in found if package is not None]
+    return ", ".join([f"Python {facts.python.version}", *parts])
 
 
 def summarize(report: Report, fail_on: FailOn = FailOn.ERROR) -> Summary:

@@ -1,4 +1,4 @@
-"""What a person reads in a terminal. With ``cli.py`` the only module that uses rich."""
+"""What a person reads in a terminal. The only module that uses rich."""
 
 from __future__ import annotations
 
@@ -16,12 +16,11 @@ from ideepdoctor.model.facts import Facts, OpCheck, Smoke
 from ideepdoctor.model.findings import Finding, Judgement, Severity
 from ideepdoctor.model.plan import Install, Plan
 from ideepdoctor.model.report import Failure, Report
-from ideepdoctor.model.summary import FailOn, Status, Summary, summarize
+from ideepdoctor.model.summary import FailOn, Status, Summary, summarize, versions
 
 _LABEL = 8
 """Width of the first column: "skipped" and one more."""
 _STYLE = {Severity.ERROR: "bold red", Severity.WARNING: "bold yellow", Severity.INFO: "bold blue"}
-_WRONG_STATES = ("wrong", "crashed", "raised", "timeout")
 
 
 class _Console(Console):
@@ -90,14 +89,6 @@ def _rows(pairs: Iterable[tuple[str, str]], indent: int = 2) -> RenderableType:
     return _Rows(tuple(pairs), indent)
 
 
-def versions(facts: Facts) -> str:
-    """``Python 3.7.16, Chainer 7.8.1, ideep4py 2.0.0.post3, NumPy 1.21.6``, as far as installed."""
-    names = (("chainer", "Chainer"), ("ideep4py", "ideep4py"), ("numpy", "NumPy"))
-    found = [(shown, facts.package(name)) for name, shown in names]
-    parts = [f"{shown} {package.version}" for shown, package in found if package is not None]
-    return ", ".join([f"Python {facts.python.version}", *parts])
-
-
 def _headline(facts: Facts) -> RenderableType:
     where = " ".join([*facts.target.transport, *facts.target.emulator, facts.target.python])
     chosen = f"{where} ({facts.target.reason})" if facts.target.reason else where
@@ -131,7 +122,7 @@ def smoke_lines(smoke: Smoke, *, details: bool = False, found_below: bool = Fals
     used = {True: "yes", False: "NO, NumPy did the work", None: "not known"}[smoke.used]
     kernel = f", kernel {smoke.kernel}" if smoke.kernel else ""
     tried = [item for item in smoke.checks if item.status != "not-run"]
-    bad = [item for item in tried if item.status in _WRONG_STATES]
+    bad = [item for item in tried if item.failed]
     best = _worst(smoke.checks, ("right",))
     error = "" if best is None or best.max_relative_error is None else f", worst error {best.max_relative_error:.1e}"
     rest = "; the others are the findings below" if bad and found_below else ""

@@ -18,6 +18,9 @@ WHEEL_PYTHONS = ("3.7", "3.6", "2.7", "3.5")
 
 BEST_RELEASE = "2.0.0.post3"
 
+SYSTEMS = (("Linux", "x86_64"), ("Linux", "amd64"))
+"""Operating system and machine of all wheels, as ``platform`` names them."""
+
 _AVX = ("avx",)
 _AVX512 = ("avx512f", "avx512cd", "avx512bw", "avx512dq", "avx512vl")
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from ideepdoctor.model.facts import Facts
 from ideepdoctor.model.findings import Finding, Severity
 from ideepdoctor.rules.base import Example, Rule
+from ideepdoctor.rules.compat import SYSTEMS
 
 
 class IDP101(Rule):
@@ -38,7 +39,7 @@ class IDP101(Rule):
     def check(self, facts: Facts) -> Iterator[Finding]:
         """Look at the system's and the machine's names."""
         platform = facts.platform
-        if (platform.system, platform.machine) not in {("Linux", "x86_64"), ("Linux", "amd64")}:
+        if (platform.system, platform.machine) not in SYSTEMS:
             yield self.finding(
                 found=f"{platform.system} on {platform.machine}",
                 needed="Linux on x86_64",

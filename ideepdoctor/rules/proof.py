@@ -7,14 +7,13 @@ from typing import Any
 from ideepdoctor.model.facts import Facts, OpCheck
 from ideepdoctor.model.findings import Evidence
 
-BAD = ("wrong", "crashed", "raised", "timeout")
 KNOWN = ("H1", "H2", "H3", "H7", "H14", "to_intel64-bn")
 """Hazards that have a rule of their own."""
 
 
 def failing(facts: Facts, hazard: str) -> list[OpCheck]:
     """The checks of a known hazard that did not go right; none where no smoke test was run."""
-    return [] if facts.smoke is None else [c for c in facts.smoke.checks if c.hazard == hazard and c.status in BAD]
+    return [] if facts.smoke is None else [c for c in facts.smoke.checks if c.hazard == hazard and c.failed]
 
 
 def describe(checks: list[OpCheck]) -> str:
