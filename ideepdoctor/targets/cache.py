@@ -61,9 +61,9 @@ class Remembered:
 
 
 def cache_folder(environ: Mapping[str, str]) -> str:
-    """The doctor's cache folder: IDEEPDOCTOR_CACHE_DIR, else the user's (XDG) cache folder."""
+    """Where the doctor's cache folder is: IDEEPDOCTOR_CACHE_DIR, else the user's (XDG) cache folder; not made here."""
     if environ.get("IDEEPDOCTOR_CACHE_DIR"):
-        return environ["IDEEPDOCTOR_CACHE_DIR"]
+        return str(Path(environ["IDEEPDOCTOR_CACHE_DIR"]).expanduser().absolute())
     # What platformdirs would say, but 28 ms earlier and of the environment that was handed in.
     if environ.get("XDG_CACHE_HOME", "").startswith("/"):
         return str(Path(environ["XDG_CACHE_HOME"]) / "ideepdoctor")

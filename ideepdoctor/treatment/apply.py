@@ -160,15 +160,8 @@ def _around(system: System, journal: Journal, sink: Progress) -> Surroundings:
 
 
 def _verify(steps: tuple[Step, ...], around: Surroundings) -> None:
-    created = {step.path for step in steps if isinstance(step, CreateEnv)}
     for index, step in enumerate(steps):
-        inside = isinstance(step, Install) and not step.snapshot and created
-        if inside and isinstance(step, Install):
-            from ideepdoctor.treatment.steps import disk_needs
-
-            disk_needs(next(iter(created)), step.size_bytes, "the packages")
-        else:
-            action(step, index, around).verify()
+        action(step, index, around).verify()
 
 
 def _carry_out(plan: Plan, journal: Journal, around: Surroundings, sink: Progress, done: frozenset[int]) -> None:
@@ -204,7 +197,7 @@ def _finished(plan: Plan, around: Surroundings) -> Note:
 
 def _take_back(journal: Journal, around: Surroundings, sink: Progress, error: BaseException) -> None:
     """Reverse what was begun, the last step first, and note it. Raises NeedsAttention where that fails."""
-    run = read(_state_of(journal), journal.id)
+    run = read(journal.state, journal.id)
     sink.detail("taking back what was done")
     try:
         with contextlib.suppress(OSError):
@@ -221,12 +214,6 @@ def _take_back(journal: Journal, around: Surroundings, sink: Progress, error: Ba
     with contextlib.suppress(OSError):
         journal.end(ROLLED_BACK, {"error": f"{type(error).__name__}: {error}"[:500]})
         journal.drop_backup()
-
-
-def _state_of(journal: Journal) -> str:
-    from pathlib import Path
-
-    return str(Path(journal.backup).parent.parent)
 
 
 def reverse_all(run: Run, journal: Journal, around: Surroundings) -> None:

@@ -86,7 +86,7 @@ class Journal:
     def __init__(self, system: System, state: str, run_id: str) -> None:
         self._system = system
         self._path = journal_path(state, run_id)
-        self.id = run_id
+        self.id, self.state = run_id, state
         self.backup = backup_path(state, run_id)
 
     def begin(self, plan: Plan, command: str) -> None:

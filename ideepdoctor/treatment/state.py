@@ -11,6 +11,7 @@ from pathlib import Path
 
 from ideepdoctor.errors import Busy, CouldNotCheck
 from ideepdoctor.system import System
+from ideepdoctor.targets import cache
 
 APP_NAME = "ideepdoctor"
 STATE_VARIABLE = "IDEEPDOCTOR_STATE_DIR"
@@ -28,7 +29,16 @@ def state_folder(environ: Mapping[str, str]) -> str:
     Raises:
         CouldNotCheck: the folder cannot be written, or made.
     """
-    return _own_folder(environ, STATE_VARIABLE, "XDG_STATE_HOME")
+    named, base = environ.get(STATE_VARIABLE, ""), environ.get("XDG_STATE_HOME", "")
+    if named:
+        folder = Path(named).expanduser().absolute()
+    elif Path(base).is_absolute():
+        folder = Path(base) / APP_NAME
+    else:
+        from platformdirs import PlatformDirs
+
+        folder = PlatformDirs(APP_NAME).user_state_path
+    return _writable(folder, STATE_VARIABLE)
 
 
 def cache_folder(environ: Mapping[str, str]) -> str:
@@ -37,21 +47,11 @@ def cache_folder(environ: Mapping[str, str]) -> str:
     Raises:
         CouldNotCheck: the folder cannot be written, or made.
     """
-    return _own_folder(environ, CACHE_VARIABLE, "XDG_CACHE_HOME")
+    return _writable(Path(cache.cache_folder(environ)), CACHE_VARIABLE)
 
 
-def _own_folder(environ: Mapping[str, str], variable: str, xdg_variable: str) -> str:
-    named = environ.get(variable, "")
-    base = environ.get(xdg_variable, "")
-    if named:
-        folder = Path(named).expanduser().absolute()
-    elif Path(base).is_absolute():
-        folder = Path(base) / APP_NAME
-    else:
-        from platformdirs import PlatformDirs
-
-        dirs = PlatformDirs(APP_NAME)
-        folder = dirs.user_state_path if variable == STATE_VARIABLE else dirs.user_cache_path
+def _writable(folder: Path, variable: str) -> str:
+    """The folder, if it can be written or made; else CouldNotCheck, which names the variable to set."""
     there = existing_ancestor(str(folder))
     if not Path(there).is_dir() or not os.access(there, os.W_OK | os.X_OK):
         raise CouldNotCheck(
