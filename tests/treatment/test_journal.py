@@ -17,11 +17,6 @@ PLAN = Plan(
 )
 
 
-@pytest.fixture
-def state(tmp_path: Path) -> str:
-    return str(tmp_path / "state")
-
-
 def begun(state: str, run_id: str = "20200101-000000-000aa") -> Journal:
     journal = Journal(RealSystem(), state, run_id)
     journal.begin(PLAN, "ideepdoctor fix")

@@ -29,11 +29,6 @@ def home(tmp_path: Path) -> Path:
     return make_home(tmp_path)
 
 
-@pytest.fixture
-def state(tmp_path: Path) -> str:
-    return str(tmp_path / "state")
-
-
 def take_back(state: str, run: str | None = None, *, force: bool = False) -> None:
     undo(Doubled(), state, run, force=force, sink=Quiet())
 

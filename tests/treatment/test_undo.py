@@ -20,25 +20,9 @@ from ideepdoctor.treatment.journal import backup_path, runs, unfinished
 from ideepdoctor.treatment.progress import Quiet
 from ideepdoctor.treatment.snapshot import manifest
 from ideepdoctor.treatment.undo import undo
-from tests.treatment.killed import fake_create, fake_install, in_child, plan, plan_of_setup, prepare
+from tests.treatment.killed import fake_install, in_child, plan, plan_of_setup, prepare
 
-
-@pytest.fixture(autouse=True)
-def no_network(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(installers, "create_environment", fake_create)
-    monkeypatch.setattr(installers, "install", fake_install)
-    monkeypatch.setenv("IDEEPDOCTOR_CACHE_DIR", str(tmp_path / "cache"))
-
-
-@pytest.fixture
-def world(tmp_path: Path) -> Path:
-    prepare(tmp_path / "world")
-    return tmp_path / "world"
-
-
-@pytest.fixture
-def state(tmp_path: Path) -> str:
-    return str(tmp_path / "state")
+pytestmark = pytest.mark.usefixtures("no_network")
 
 
 def apply(steps: Plan, state: str, system: RealSystem | None = None) -> str:
