@@ -262,11 +262,27 @@ def _chunks(descriptor: int, process: subprocess.Popen[bytes], deadline: float) 
                 break
             yield chunk
         elif process.poll() is not None:
+            yield from _left_over(descriptor)
             return
     try:
         process.wait(timeout=max(0.0, deadline - time.monotonic()))
     except subprocess.TimeoutExpired:
         yield None
+
+
+def _left_over(descriptor: int) -> Iterator[bytes]:
+    """Yield what an ended process has left in its pipe: it may have written after the last look, and then ended.
+
+    A pipe holds 1 MiB at most (fs.pipe-max-size), so a grandchild that goes on writing is not waited for.
+    """
+    for _ in range(16):
+        try:
+            chunk = os.read(descriptor, 65536)
+        except BlockingIOError:
+            return
+        if not chunk:
+            return
+        yield chunk
 
 
 def _kill_group(process: subprocess.Popen[bytes]) -> None:

@@ -18,6 +18,7 @@ sys.path[:] = [entry for entry in sys.path if entry != ""]  # a json.py in the c
 import ast
 import base64
 import csv
+import fcntl
 import hashlib
 import json
 import os
@@ -392,8 +393,28 @@ class Child(object):
         """Note how it ended and let go of its pipes."""
         self.code = self.process.wait()
         self.seconds = time.time() - self.started
-        for stream in (self.process.stdout, self.process.stderr):
+        for stream, number in self.streams().values():
+            self.read_rest(stream.fileno(), number)
             stream.close()
+
+    def take(self, number, data):
+        """Keep what came on a stream; an import that prints without end must not fill the memory."""
+        self.output[number] = (self.output[number] + data)[-(1 << 20) :]
+
+    def read_rest(self, descriptor, number):
+        """Read what the ended child has left in a pipe: it may have written after the last look, and then ended.
+
+        A pipe holds 1 MiB at most, so a grandchild that goes on writing is not waited for.
+        """
+        fcntl.fcntl(descriptor, fcntl.F_SETFL, fcntl.fcntl(descriptor, fcntl.F_GETFL) | os.O_NONBLOCK)
+        for _ in range(16):
+            try:
+                data = os.read(descriptor, 65536)
+            except OSError:
+                return
+            if not data:
+                return
+            self.take(number, data)
 
     def told(self):
         """Return what the child told, by name."""
@@ -429,8 +450,7 @@ def wait_all(jobs, at_once, timeout):
             child, stream, number = streams[descriptor]
             data = os.read(descriptor, 65536)
             if data:
-                # An import that prints without end must not fill the memory.
-                child.output[number] = (child.output[number] + data)[-(1 << 20) :]
+                child.take(number, data)
             else:
                 stream.close()
         for child in list(running):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import base64
+import functools
 import hashlib
 import importlib.util
 import os
@@ -11,6 +12,7 @@ import shutil
 import subprocess
 import sys
 import textwrap
+import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import ModuleType
@@ -597,3 +599,21 @@ def test_answer_is_the_only_thing_between_the_cookies() -> None:
     )
     assert answer["probe"] == 1
     assert "imports" not in answer
+
+
+def test_what_a_child_told_just_before_its_end_is_not_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A busy machine may hold the probe up between looking for output and looking whether the child has ended."""
+    names: dict[str, Any] = {"__name__": "probe"}
+    exec(compile(SOURCE, "probe.py", "exec"), names)
+    program = "import sys; sys.stdout.write('C' + repr(('answer', 'x' * 50000)) + 'C'); sys.stderr.write('said')"
+
+    def held_up(*_arguments: object) -> tuple[list[int], list[int], list[int]]:
+        time.sleep(0.3)
+        return [], [], []
+
+    monkeypatch.setattr(names["select"], "select", held_up)
+    job = functools.partial(names["Child"], "one", [sys.executable, "-c", program], "C", dict(os.environ))
+    child = names["wait_all"]([job], 1, 30.0)["one"]
+    assert child.code == 0
+    assert child.told() == {"answer": "x" * 50000}
+    assert child.output[2] == b"said"
