@@ -694,8 +694,8 @@ class Child(object):
         if order["group"] != "timing":
             env["MKLDNN_VERBOSE"] = "1"
         pipe = subprocess.PIPE
-        # Groups start children at the same time. On 2.7 a child may inherit the other end of another one's standard input,
-        # which then does not end: both would wait for each other.
+        # Groups start children at the same time. On 2.7 a child may inherit the other end of another one's standard
+        # input, which then does not end: both would wait for each other.
         process = subprocess.Popen(words, stdin=pipe, stdout=pipe, stderr=pipe, env=env, close_fds=True)
         timer = threading.Timer(left, self.kill, [process])
         timer.start()
