@@ -9,6 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from ideepdoctor.model.native import Native
+from ideepdoctor.model.outcome import Outcome as Outcome
+
 FACTS_SCHEMA = "ideepdoctor-facts"
 FACTS_SCHEMA_VERSION = "1"
 
@@ -151,29 +154,6 @@ class Package:
     integrity: str | None = None
     """How its files were compared with RECORD: ``size`` (quick), ``sha256``, or None (not compared)."""
     altered: tuple[AlteredFile, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """How a sacrificial child ended that imported a module or ran an op."""
-
-    ok: bool
-    seconds: float
-    version: str | None = None
-    """``__version__`` of the module."""
-    path: str | None = None
-    """``__file__`` of the module."""
-    error_type: str | None = None
-    """Name of the Python exception; None where there was none (or the process died)."""
-    error_text: str | None = None
-    signal: str | None = None
-    """SIGABRT, SIGILL...; None where no signal ended it."""
-    exit_code: int | None = None
-    timed_out: bool = False
-    stderr_tail: str = ""
-    """The last lines of standard error, at most 2,000 characters."""
-    warnings: tuple[str, ...] = ()
-    """Warnings as ``Category: text``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -338,6 +318,8 @@ class Facts:
     shadows: tuple[Shadow, ...] = ()
     chainer: ChainerState | None = None
     libraries: tuple[NativeLibrary, ...] | None = None
+    native: Native | None = None
+    """The shared libraries: who exists, who wins; None where they were not looked at."""
     interpreters: tuple[Interpreter, ...] | None = None
     """Other Pythons of this machine; None where they were not looked for."""
     smoke: Smoke | None = None

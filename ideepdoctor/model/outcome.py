@@ -1,0 +1,28 @@
+"""How a process ended that was started to see whether something works. Data only."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a sacrificial child ended that imported a module or ran an op."""
+
+    ok: bool
+    seconds: float
+    version: str | None = None
+    """``__version__`` of the module."""
+    path: str | None = None
+    """``__file__`` of the module."""
+    error_type: str | None = None
+    """Name of the Python exception; None where there was none (or the process died)."""
+    error_text: str | None = None
+    signal: str | None = None
+    """SIGABRT, SIGILL...; None where no signal ended it."""
+    exit_code: int | None = None
+    timed_out: bool = False
+    stderr_tail: str = ""
+    """The last lines of standard error, at most 2,000 characters."""
+    warnings: tuple[str, ...] = ()
+    """Warnings as ``Category: text``."""
