@@ -7,6 +7,7 @@ standard input. REQUEST is URL-safe base64 of a JSON object:
     emulator         words to put before the interpreter for children
     timeout_seconds  for each child
     cwd              folder in which the user would start Python (optional)
+    loader_variables those of the user's variables that this process was started without (optional)
 Answers with COOKIE json COOKIE. Whatever can die (CPUID, imports, the first operation) runs in children.
 """
 
@@ -471,19 +472,22 @@ def python_child(name, source, request, cookie, environment, arguments=(), optio
     return lambda: Child(name, argv, cookie, environment)
 
 
-def inherited_environment():
-    """Return the variables that this process was started with: a .pth file may have changed os.environ since."""
+def inherited_environment(held):
+    """Return the variables that the user has: a .pth file may have changed os.environ since this process was started,
+    and those in ``held`` were kept from it.
+    """
     try:
         with open("/proc/self/environ", "rb") as stream:
             pairs = [item.split(b"=", 1) for item in stream.read().split(b"\0") if b"=" in item]
     except (IOError, OSError):
-        return dict(os.environ)
-    if PY2:
-        return dict(pairs)
-    coding = sys.getfilesystemencoding()
-    return dict(
-        (name.decode(coding, "surrogateescape"), value.decode(coding, "surrogateescape")) for name, value in pairs
-    )
+        pairs = []
+    if not PY2:
+        coding = sys.getfilesystemencoding()
+        pairs = [(one.decode(coding, "surrogateescape"), two.decode(coding, "surrogateescape")) for one, two in pairs]
+    environment = dict(pairs or os.environ)
+    for name, value in held.items():
+        environment[str(name)] = value.encode("utf-8") if PY2 else value
+    return environment
 
 
 def allowed(environment):
@@ -872,7 +876,7 @@ def main():
             os.chdir(request["cwd"].encode("utf-8") if PY2 else request["cwd"])
         except OSError:
             pass  # a folder of the doctor's machine need not exist on the target's
-    environment = inherited_environment()
+    environment = inherited_environment(request.get("loader_variables") or {})
     loader = elf_loader(os.path.realpath(sys.executable))
     needed = ",".join(NEEDED)
     jobs = [

@@ -4,6 +4,7 @@ Started as ``python -B -E -s - COOKIE REQUEST`` with this text on standard input
 
 REQUEST is URL-safe base64 of a JSON object:
   emulator         list of words to put before the interpreter for children
+  loader_variables the user's variables that this process was started without (optional)
   threads          OMP_NUM_THREADS for the children, or null: what the user has
   timing           whether to time a convolution
   seconds          for everything together
@@ -798,15 +799,17 @@ class Group(object):
             self.record(index, {}, {"status": "not-run", "message": reason})
 
 
-def user_environment():
-    """The environment that this process was started with, before any start-up file of Python changed it."""
+def user_environment(held):
+    """The environment of the user, before any start-up file of Python changed it and with what was kept from us."""
+    decode = getattr(os, "fsdecode", lambda data: data)
     try:
         with open("/proc/self/environ", "rb") as stream:
             entries = stream.read().split(b"\0")
+        found = dict(tuple(decode(entry).split("=", 1)) for entry in entries if b"=" in entry)
     except (OSError, IOError):
-        return dict(os.environ)
-    decode = getattr(os, "fsdecode", lambda data: data)
-    return dict(tuple(decode(entry).split("=", 1)) for entry in entries if b"=" in entry)
+        found = dict(os.environ)
+    found.update((str(name), value if str is not bytes else value.encode("utf-8")) for name, value in held.items())
+    return found
 
 
 def distinct(lines):
@@ -824,7 +827,7 @@ def examine(request):
         "deadline": time.time() + request["seconds"],
         "op_seconds": request["op_seconds"],
         "cookie": base64.b16encode(os.urandom(16)).decode("ascii"),
-        "env": user_environment(),
+        "env": user_environment(request.get("loader_variables") or {}),
     }
     if request["threads"] is not None:
         setting["env"]["OMP_NUM_THREADS"] = str(request["threads"])

@@ -182,10 +182,8 @@ def identify(
     Raises:
         CouldNotCheck: it is no Python, or does not answer.
     """
-    # A preloaded library that does not fit this interpreter must not hide it.
-    clean = {name: value for name, value in environ.items() if name != "LD_PRELOAD"}
     target = Target(python, emulator=tuple(emulator))
-    answer = run_payload(system, target, "identify", {}, timeout_seconds=timeout_seconds, env=clean)
+    answer = run_payload(system, target, "identify", {}, timeout_seconds=timeout_seconds, env=environ)
     identity = Identity.from_data(answer)
     if identity is None:
         raise CouldNotCheck(f"{python} gave an incomplete answer", context={"answer": repr(answer)[:2000]})

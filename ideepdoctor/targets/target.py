@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import contextlib
 import json
+import os
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,6 +14,11 @@ from typing import Any
 
 from ideepdoctor.errors import CouldNotCheck
 from ideepdoctor.system import System
+
+
+PRELOADING = ("LD_PRELOAD", "LD_AUDIT")
+"""What can keep every program from starting. A payload starts without them and gives them back to its children, so
+that a library that kills the interpreter is found and not suffered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +59,7 @@ def run_payload(
     """Run a payload in the target and return the JSON object that it answers with.
 
     The payload is sent over standard input; its arguments are a random cookie and the request as URL-safe base64 of
-    JSON (with ``emulator`` added: its children need the same words). It prints ``COOKIE json COOKIE``.
+    JSON (with ``emulator`` and ``loader_variables`` added: its children need them). It prints ``COOKIE json COOKIE``.
 
     Args:
         system: starts the process.
@@ -68,6 +74,12 @@ def run_payload(
     """
     cookie = secrets.token_hex(16)
     asked = {**request, "emulator": list(target.emulator)}
+    if not target.transport:
+        given = os.environ if env is None else env
+        held = {name: given[name] for name in PRELOADING if name in given}
+        if held:
+            env = {name: value for name, value in given.items() if name not in held}
+            asked["loader_variables"] = held
     encoded = base64.urlsafe_b64encode(json.dumps(asked).encode("ascii")).decode("ascii")
     argv = target.argv("-B", "-E", "-s", "-", cookie, encoded)
     done = system.run(argv, stdin=payload_source(name), timeout_seconds=timeout_seconds, env=env)
