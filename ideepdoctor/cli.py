@@ -271,6 +271,30 @@ def cpu(
 
 
 @app.command()
+def libs(
+    python: PythonOption = None,
+    emulator: EmulatorOption = None,
+    deep: Annotated[
+        bool,
+        typer.Option("--deep", envvar="IDEEPDOCTOR_DEEP", help="Whole disks, and every package in both import orders."),
+    ] = False,
+    tree: Annotated[
+        bool, typer.Option("--tree", envvar="IDEEPDOCTOR_TREE", help="What ideep4py's module needs, as a tree.")
+    ] = False,
+    format: FormatOption = Format.TEXT,
+    output: OutputOption = None,
+    fail_on: FailOnOption = Threshold.ERROR,
+    verbose: VerboseOption = False,
+) -> None:
+    """List every MKL, MKL-DNN and OpenMP library this target can meet: what it really is, who wins and why."""
+    from ideepdoctor.commands.libs import LibsOptions
+    from ideepdoctor.commands.libs import libs as command
+
+    options = LibsOptions(_target(python, emulator), deep=deep, tree=tree)
+    _run("libs", lambda session: command(session, options), Output(format, output, fail_on, verbose))
+
+
+@app.command()
 def env(
     python: PythonOption = None,
     emulator: EmulatorOption = None,

@@ -36,7 +36,9 @@ def cpu(session: Session, options: TargetOptions, why_not: str | None) -> Report
     """
     if why_not is not None and why_not.lower().replace("-", "") not in FEATURES:
         raise UsageError(f"{why_not} is not known here", hint=f"--why-not takes {', '.join(FEATURES)}")
-    facts = examine(session, _target(session, options), quick=True, interpreters=False)
+    from ideepdoctor.facts.collect import BARE
+
+    facts = examine(session, _target(session, options), BARE)
     data: dict[str, Any] = {
         "model": facts.cpu.model_name,
         "vendor": facts.cpu.vendor,

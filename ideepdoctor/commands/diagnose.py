@@ -46,7 +46,9 @@ def diagnose(session: Session, options: DiagnoseOptions) -> Report:
 
         facts = load_facts(options.facts_file)
     else:
-        facts = examine(session, find_target(session, options.target), quick=options.quick)
+        from ideepdoctor.facts.collect import QUICK
+
+        facts = examine(session, find_target(session, options.target), QUICK if options.quick else None)
     if options.save_facts is not None:
         _save(session, options.save_facts, facts)
     return Report("diagnose", facts=facts, judgement=judge_all(facts, wanted))

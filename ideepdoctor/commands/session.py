@@ -12,6 +12,7 @@ from ideepdoctor.model.report import Report
 from ideepdoctor.system import System
 
 if TYPE_CHECKING:
+    from ideepdoctor.facts.collect import Scope
     from ideepdoctor.model.facts import Facts
     from ideepdoctor.model.plan import Plan
     from ideepdoctor.targets.target import Target
@@ -59,12 +60,12 @@ def find_target(session: Session, options: TargetOptions) -> Target:
     return resolve(session.system, session.environ, options.python, emulator=options.emulator)
 
 
-def examine(session: Session, target: Target, *, quick: bool = False, interpreters: bool = True) -> Facts:
-    """Collect the facts of a target. Raises CouldNotCheck where it does not answer."""
-    from ideepdoctor.facts.collect import collect
+def examine(session: Session, target: Target, scope: Scope | None = None) -> Facts:
+    """Collect the facts of a target, all of them where no scope is given. Raises CouldNotCheck: it does not answer."""
+    from ideepdoctor.facts.collect import FULL, collect
 
     session.progress.detail(f"examining {target.python}")
-    return collect(session.system, target, session.environ, quick=quick, interpreters=interpreters, cwd=session.cwd)
+    return collect(session.system, target, session.environ, scope or FULL, cwd=session.cwd)
 
 
 def judge_all(facts: Facts, wanted: frozenset[str] | None = None) -> Judgement:

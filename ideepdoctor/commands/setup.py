@@ -64,6 +64,7 @@ def setup(session: Session, options: SetupOptions) -> Report:
 
 
 def _new(session: Session, options: SetupOptions, env_dir: Path) -> Report:
+    from ideepdoctor.facts.collect import BARE
     from ideepdoctor.stacks.catalog import choose
     from ideepdoctor.targets.choose import base_for_new_environment
     from ideepdoctor.treatment.plan import setup_plan
@@ -71,7 +72,7 @@ def _new(session: Session, options: SetupOptions, env_dir: Path) -> Report:
     abis = _abis(options)
     base = base_for_new_environment(session.system, session.environ, options.target.python, abis)
     origin = Target(base.path, emulator=options.target.emulator, reason=f"to make the environment from: {base.source}")
-    facts = examine(session, origin, quick=True, interpreters=False)
+    facts = examine(session, origin, BARE)
     stack, lock = choose(base.abi, facts.cpu, name=options.stack, chainer=options.chainer, ideep4py=options.ideep4py)
     facts = replace(facts, planned_ideep4py=stack.ideep4py)
     judgement = judge_all(facts, _host_codes())
@@ -89,11 +90,12 @@ def _new(session: Session, options: SetupOptions, env_dir: Path) -> Report:
 
 def _again(session: Session, options: SetupOptions, env_dir: Path) -> Report:
     """The environment is there already: prove it again if it is what was asked for, else refuse."""
+    from ideepdoctor.facts.collect import BARE
     from ideepdoctor.stacks.catalog import choose
 
     target = Target(str(env_dir / "bin" / "python"), emulator=options.target.emulator, reason="set up before")
     # Only versions are compared here; the proof examines everything.
-    facts = examine(session, target, quick=True, interpreters=False)
+    facts = examine(session, target, BARE)
     stack, lock = choose(
         facts.python.abi, facts.cpu, name=options.stack, chainer=options.chainer, ideep4py=options.ideep4py
     )

@@ -25,9 +25,10 @@ def variables(session: Session, options: TargetOptions) -> tuple[Facts, tuple[Va
         UsageError: the target is no Python.
         CouldNotCheck: it does not answer.
     """
+    from ideepdoctor.facts.collect import BARE
     from ideepdoctor.treatment.variables import recommended
 
-    facts = examine(session, find_target(session, options), quick=True, interpreters=False)
+    facts = examine(session, find_target(session, options), BARE)
     return facts, recommended(facts)
 
 

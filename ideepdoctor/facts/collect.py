@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
 from ideepdoctor import __version__
+from ideepdoctor.errors import CouldNotCheck
 from ideepdoctor.facts.answer import Answer
 from ideepdoctor.facts.cpu import build_cpu
 from ideepdoctor.facts.host import container_kind, parse_libc, parse_os_name
@@ -25,6 +27,7 @@ from ideepdoctor.model.facts import (
     Python,
     TargetRef,
 )
+from ideepdoctor.model.native import Native
 from ideepdoctor.system import System
 from ideepdoctor.targets.target import Target, run_payload
 
@@ -35,13 +38,37 @@ _ROUNDS = 4
 """The probe's children come one round for the static facts and two for the imports; one more for the rest."""
 
 
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """How much is collected.
+
+    Attributes:
+        start: import modules and run operations; else static facts alone.
+        deep: look for libraries on whole disks, and try every package that ships one in both orders of import.
+        imports: what the modules say when they are imported.
+        libraries: the shared libraries.
+        interpreters: the other Pythons of this machine (never for a target on another machine).
+    """
+
+    start: bool = True
+    deep: bool = False
+    imports: bool = True
+    libraries: bool = True
+    interpreters: bool = True
+
+
+FULL = Scope()
+QUICK = Scope(start=False, imports=False)
+BARE = Scope(start=False, imports=False, libraries=False, interpreters=False)
+"""The interpreter, its machine and its packages."""
+
+
 def collect(
     system: System,
     target: Target,
     environ: Mapping[str, str],
+    scope: Scope = FULL,
     *,
-    quick: bool,
-    interpreters: bool = True,
     cwd: str | None = None,
     child_seconds: float | None = None,
 ) -> Facts:
@@ -51,8 +78,7 @@ def collect(
         system: starts the processes.
         target: whose facts.
         environ: the environment that the user has; the target is started with it.
-        quick: static facts alone: nothing is imported.
-        interpreters: look for the other Pythons of this machine, too (never for a target on another machine).
+        scope: how much.
         cwd: folder in which the user would start Python; None: where the doctor was started.
         child_seconds: time limit of each import; None: 30 s, under an emulator 180 s.
 
@@ -60,17 +86,63 @@ def collect(
         CouldNotCheck: the target does not start, does not answer, or answers nonsense.
     """
     limit = child_seconds or (EMULATED_CHILD_SECONDS if target.emulator else CHILD_SECONDS)
+    full = scope.imports
     request: dict[str, Any] = {
-        "phase": "static" if quick else "full",
-        "quick": quick,
+        "phase": "full" if full else "static",
+        "quick": not full,
         "timeout_seconds": limit,
         "cwd": cwd,
     }
-    with ThreadPoolExecutor(max_workers=1) as pool:
-        others = pool.submit(_find, system, environ) if interpreters and not target.transport else None
+    with ThreadPoolExecutor(max_workers=2) as pool:
+        others = pool.submit(_find, system, environ) if scope.interpreters and not target.transport else None
+        libraries = None
+        if scope.libraries:
+            from ideepdoctor.facts.libraries import collect_native
+
+            libraries = pool.submit(
+                collect_native,
+                system,
+                target,
+                environ,
+                start=scope.start,
+                deep=scope.deep,
+                cwd=cwd,
+                child_seconds=limit,
+            )
         told = run_payload(system, target, "probe", request, timeout_seconds=limit * _ROUNDS + 30, env=environ)
         found = None if others is None else others.result()
-    return read_facts(told, target, quick=quick, interpreters=found)
+    facts = read_facts(told, target, quick=not full, interpreters=found)
+    if libraries is None:
+        return facts
+    try:
+        native = libraries.result()
+    except CouldNotCheck:
+        if scope.imports or not scope.start:
+            return facts  # what rests on the libraries is unknown then; ``libs`` says why
+        raise
+    return replace(facts, native=_with_pairs(system, target, environ, facts, native, scope, cwd=cwd, limit=limit))
+
+
+def _with_pairs(
+    system: System,
+    target: Target,
+    environ: Mapping[str, str],
+    facts: Facts,
+    native: Native,
+    scope: Scope,
+    *,
+    cwd: str | None,
+    limit: float,
+) -> Native:
+    """Try the packages that have a MKL-DNN beside ideep4py, where ideep4py itself works."""
+    from ideepdoctor.facts.pairs import check_pairs, suspicious
+
+    if not scope.start or native.started is None or native.started.first_op is None or not native.started.first_op.ok:
+        return native
+    wanted = suspicious(native.files, facts.packages or (), deep=scope.deep)
+    if not wanted:
+        return replace(native, pairs=())
+    return replace(native, pairs=check_pairs(system, target, environ, wanted, cwd=cwd, child_seconds=limit))
 
 
 def read_facts(

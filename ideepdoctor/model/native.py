@@ -149,6 +149,8 @@ class Native:
     """What the static model of the dynamic loader says, in the order of loading."""
     started: Started | None = None
     """None where nothing was started (quick mode)."""
+    disagreements: tuple[str, ...] = ()
+    """Where ``started`` did not take what was predicted, in words."""
     pairs: tuple[PairCheck, ...] | None = None
     """None where none was tried."""
     sources: tuple[VariableSource, ...] = ()

@@ -37,5 +37,7 @@ class Report:
     failure: Failure | None = None
     text: str = ""
     """A result that is text by nature (a document, shell code): printed as it is, and not part of the JSON."""
+    body: tuple[str, ...] = ()
+    """Lines between what was examined and what was found; not part of the JSON, where ``extra`` has the same."""
     extra: Mapping[str, Any] = field(default_factory=dict)
     """What this command alone has, JSON-ready, under keys of its own."""

@@ -53,6 +53,8 @@ def render(report: Report, to: Console, *, fail_on: FailOn = FailOn.ERROR, detai
     """
     if report.facts is not None:
         to.print(_headline(report.facts))
+    for line in report.body:
+        to.print(Text(line), soft_wrap=True)  # a path that is broken cannot be copied
     if report.plan is not None:
         to.print(plan_lines(report.plan))
     if report.smoke is not None:

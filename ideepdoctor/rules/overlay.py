@@ -13,7 +13,8 @@ def apply(host: Mapping[str, Any], overlay: Mapping[str, Any]) -> dict[str, Any]
     Args:
         host: Facts JSON of a recorded machine.
         overlay: mappings are merged, everything else replaces. For ``packages``, a mapping of name to version (or to
-            fields of the package; None removes it) stands for the rows. Among ``variables``, None removes a variable.
+            fields of the package; None removes it) stands for the rows. Among ``variables`` and the objects of
+            ``native``, None removes an entry.
 
     Returns:
         A new document; neither argument is changed.
@@ -22,7 +23,7 @@ def apply(host: Mapping[str, Any], overlay: Mapping[str, Any]) -> dict[str, Any]
     for key, value in overlay.items():
         if key == "packages" and isinstance(value, Mapping):
             result[key] = _packages(result.get(key) or [], value)
-        elif key == "variables" and isinstance(value, Mapping):
+        elif key in ("variables", "native") and isinstance(value, Mapping):
             result[key] = _without_removed(apply(result.get(key) or {}, value))
         elif isinstance(value, Mapping) and isinstance(result.get(key), Mapping):
             result[key] = apply(result[key], value)
@@ -31,11 +32,14 @@ def apply(host: Mapping[str, Any], overlay: Mapping[str, Any]) -> dict[str, Any]
     return result
 
 
-def _without_removed(variables: Mapping[str, Any]) -> dict[str, Any]:
-    """The variables without the names that an overlay set to None; ``effective`` itself may be None (not known)."""
+def _without_removed(part: Mapping[str, Any]) -> dict[str, Any]:
+    """The mappings of a part without the entries that an overlay set to None; a field itself may be None (not known)."""
+    removable = ("inherited", "effective", "objects")
     return {
-        part: {name: text for name, text in value.items() if text is not None} if isinstance(value, Mapping) else value
-        for part, value in variables.items()
+        field: {name: item for name, item in value.items() if item is not None}
+        if field in removable and isinstance(value, Mapping)
+        else value
+        for field, value in part.items()
     }
 
 

@@ -6,13 +6,14 @@ import base64
 import json
 import os
 import sys
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from ideepdoctor.errors import CouldNotCheck
 from ideepdoctor.facts.answer import Answer
-from ideepdoctor.facts.collect import collect, read_facts
+from ideepdoctor.facts.collect import BARE, collect, read_facts
 from ideepdoctor.system import RealSystem
 from ideepdoctor.targets.target import Target, run_payload
 from tests.doubles import Call, FakeSystem, completed, payload_answer
@@ -67,7 +68,7 @@ def test_what_the_probe_is_asked(told: dict[str, Any]) -> None:
     system = FakeSystem().on(lambda call: True, payload_answer(told))
     target = Target("/env/bin/python", transport=("ssh", "there"), emulator=("qemu", "-cpu", "Haswell"))
     environ = {"A": "1"}
-    facts = collect(system, target, environ, quick=True, cwd="/somewhere")
+    facts = collect(system, target, environ, replace(BARE, interpreters=True), cwd="/somewhere")
     (call,) = [call for call in system.calls if call.kind == "run"]
     assert call.argv[:6] == ("ssh", "there", "qemu", "-cpu", "Haswell", "/env/bin/python")
     assert call.env == environ
@@ -82,7 +83,7 @@ def test_what_the_probe_is_asked(told: dict[str, Any]) -> None:
 
 def test_imports_are_asked_for_when_not_quick(told: dict[str, Any]) -> None:
     system = FakeSystem().on(lambda call: True, payload_answer(told))
-    collect(system, Target("python"), {}, quick=False, interpreters=False, child_seconds=7)
+    collect(system, Target("python"), {}, replace(BARE, imports=True), child_seconds=7)
     asked = request_of(system.calls[0])
     assert (asked["phase"], asked["quick"], asked["timeout_seconds"]) == ("full", False, 7)
 
@@ -91,7 +92,7 @@ def test_imports_are_asked_for_when_not_quick(told: dict[str, Any]) -> None:
 def test_a_target_that_does_not_answer(answer: Any) -> None:
     system = FakeSystem().on(lambda call: True, answer)
     with pytest.raises(CouldNotCheck):
-        collect(system, Target("python"), {}, quick=True, interpreters=False)
+        collect(system, Target("python"), {}, BARE)
 
 
 def test_numbers_may_be_whole() -> None:

@@ -20,7 +20,7 @@ import socket
 from dataclasses import replace
 from pathlib import Path
 
-from ideepdoctor.facts.collect import collect
+from ideepdoctor.facts.collect import Scope, collect
 from ideepdoctor.facts.redact import redact
 from ideepdoctor.facts.serialize import facts_from_json, facts_to_json
 from ideepdoctor.model.facts import Facts, Interpreter, Outcome, Variables
@@ -42,7 +42,7 @@ def main() -> None:
     environ = {"PATH": os.defpath, "HOME": str(Path.home()), "LANG": "C.UTF-8"}
     if asked.healthy:
         environ["CHAINER_USE_IDEEP"] = "auto"
-    found = collect(RealSystem(), Target(asked.python), environ, quick=False, interpreters=False, cwd="/")
+    found = collect(RealSystem(), Target(asked.python), environ, Scope(interpreters=False), cwd="/")
     facts = plain(found, asked.healthy)
     text = json.dumps(facts_to_json(facts), indent=1, sort_keys=True) + "\n"
     (Path(__file__).parent / f"{asked.name}.json").write_text(rewritten(text, found), "utf-8")

@@ -14,13 +14,14 @@ import sys
 import textwrap
 import time
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import pytest
 
-from ideepdoctor.facts.collect import collect, read_facts
+from ideepdoctor.facts.collect import BARE, collect, read_facts
 from ideepdoctor.facts.cpu import parse_cpuid, parse_cpuinfo
 from ideepdoctor.model.facts import Facts
 from ideepdoctor.system import RealSystem
@@ -60,8 +61,7 @@ def probed(
         RealSystem(),
         Target(str(python), emulator=emulator),
         environ or plain_environ(),
-        quick=quick,
-        interpreters=False,
+        BARE if quick else replace(BARE, imports=True),
         cwd="/" if cwd is None else str(cwd),
         child_seconds=child_seconds,
     )
