@@ -36,7 +36,8 @@ def whose(file: str | None, environment: Path) -> str | None:
 def test_truth_of_row(lab: Lab, row: Row, tmp_path: Path) -> None:
     with lab.made(row) as situation:
         seen = truth(situation.python, situation.environ, tmp_path)
-        assert (seen.ends, whose(seen.used, situation.environment)) == (row.ends, row.used), seen
+        assert seen.ends in row.ends.split(" or "), seen
+        assert whose(seen.used, situation.environment) == row.used, seen
         assert row.says in seen.stderr
         if seen.prefix:
             assert seen.prefix == str(situation.environment)
