@@ -25,7 +25,7 @@ def why(found: Native, item: LibraryFile) -> str:
         return f"not usable: {item.file.problem}"
     if in_use(found, item):
         return _used(found, item)
-    if is_own(found, item.file.path):
+    if item.own or is_own(found, item.file.path):
         return "another copy in the same folder, not searched for"
     if item.kind in ("mkldnn", "contained"):
         return _other_mkldnn(found, item)
@@ -69,6 +69,8 @@ def _other_mkldnn(found: Native, item: LibraryFile) -> str:
             return "no conflict: both work in one process, in either order (measured)"
         if pair.after.ok:
             return f"matters: import ideep4py before {pair.module}"
+        if pair.before.ok:
+            return f"matters: import {pair.module} before ideep4py"
         return f"matters: {pair.module} and ideep4py do not work in one process"
     if item.file.soname != MKLDNN:
         return _ONLY_GLOBAL
