@@ -35,6 +35,8 @@ import threading
 import time
 
 PY2 = sys.version_info[0] == 2
+PREAD = getattr(os, "pread", None)
+SCANDIR = getattr(os, "scandir", None)
 TEXT_LIMIT = 4000
 BLOCK = 1 << 14
 SYMBOLS = (
@@ -54,7 +56,154 @@ INTERESTING = re.compile(
 )
 ALGEBRA = re.compile(r"lib(?:[cf]?blas|lapack|[cf]?lapacke|satlas|tatlas|atlas|blis|flame|mkl_rt)")
 SHARED = re.compile(r"\.so(?:\.|$)")
+KINDS_LEFT_OUT = re.compile(
+    "(nfs|cifs|smb|9p|afs|ceph|gluster|lustre|gpfs|beegfs|ocfs|gfs|pvfs|orangefs|fuse($|[.])|autofs|proc|sysfs|cgroup|"
+    "dev|mqueue|debugfs|tracefs|securityfs|pstore|bpf|configfs|efivarfs|hugetlbfs|nsfs|binfmt|ramfs|rpc_pipefs|virtiofs)"
+)  # file systems of other machines, and those that hold no files
 CONTAINER_BYTES = 1 << 20  # no file with MKL-DNN inside is smaller
+
+# What every child starts with: it speaks through a descriptor of its own, in Python literals, so that it needs no
+# module that the user may have shadowed and so that what modules print cannot be taken for an answer.
+CHILD = r"""
+import sys
+first = sys.path[:1] == [""]
+if first:
+    del sys.path[0]
+import os
+import time
+cookie = sys.argv[1]
+arguments = sys.argv[2:]
+del sys.argv[1:]
+out = os.dup(1)
+err = os.dup(2)
+literal = repr if sys.version_info[0] == 2 else ascii
+def tell(name, value):
+    data = (cookie + literal((name, value)) + cookie).encode("ascii")
+    while data:
+        data = data[os.write(out, data):]
+"""
+
+LOOK = (
+    CHILD
+    + r"""
+tell("look", ([""] if first else []) + sys.path)
+"""
+)
+
+# What the process has mapped, and which file a symbol comes from: the one whose mapping holds its address.
+MAPPED = r"""
+def mapped():
+    data = b""
+    descriptor = os.open("/proc/self/maps", os.O_RDONLY)
+    while True:
+        part = os.read(descriptor, 65536)
+        if not part:
+            break
+        data += part
+    os.close(descriptor)
+    if sys.version_info[0] > 2:
+        data = data.decode("utf-8", "surrogateescape")
+    found = []
+    for line in data.splitlines():
+        fields = line.split(None, 5)
+        if len(fields) == 6 and fields[5].startswith("/"):
+            low, _, high = fields[0].partition("-")
+            found.append((int(low, 16), int(high, 16), "x" in fields[1], fields[5]))
+    return found
+def shared(program=os.path.realpath(sys.executable)):
+    return sorted(set(one[3] for one in mapped() if one[2] and one[3] != program))
+def holder(library, name):
+    try:
+        address = ctypes.cast(getattr(library, name), ctypes.c_void_p).value
+    except AttributeError:
+        return None
+    for low, high, _, path in mapped():
+        if low <= address < high:
+            return path
+def located(libraries, names):
+    found = {}
+    for name in names:
+        for library in libraries:
+            path = holder(library, name)
+            if path:
+                found[name] = path
+                break
+    return found
+"""
+
+# The import and the first operation, as the user's Python would. Every answer is given before the next step can kill.
+START = (
+    CHILD
+    + MAPPED
+    + r"""
+limit = 4000
+def text(value):
+    try:
+        value = str(value)
+    except Exception:
+        value = repr(value)
+    return value[:limit]
+def stage(name, action):
+    started = time.time()
+    answer = {"ok": False}
+    try:
+        answer.update(action() or {})
+        answer["ok"] = not answer.get("error_type")
+    except BaseException as error:
+        answer.update(error_type=type(error).__name__, error_text=text(error))
+        sys.__excepthook__(*sys.exc_info())
+    answer["seconds"] = time.time() - started
+    try:
+        sys.stderr.flush()
+    except Exception:
+        pass
+    os.write(err, cookie.encode("ascii"))
+    tell(name, answer)
+    return answer["ok"]
+def load():
+    import ideep4py
+    return {"version": text(getattr(ideep4py, "__version__", "")) or None, "path": getattr(ideep4py, "__file__", None)}
+def first_op():
+    import numpy
+    import ideep4py
+    given = numpy.linspace(-1, 1, 64).astype("float32").reshape(8, 8)
+    made = numpy.array(ideep4py.relu.Forward(ideep4py.array(given)))
+    if not (made == numpy.maximum(given, 0)).all():
+        return {"error_type": "WrongNumbers", "error_text": "relu differs from NumPy's"}
+tell("at_start", shared())
+try:
+    import ctypes
+    tell("visible", located([ctypes.CDLL(None)], arguments[0].split(",")))
+except Exception:
+    ctypes = None
+if first:
+    sys.path.insert(0, "")
+fine = stage("import", load)
+tell("after", shared())
+if ctypes:
+    libraries = [ctypes.CDLL(None)]
+    names = [path for path in shared() if os.path.basename(path).startswith(("libmkldnn", "libdnnl"))]
+    for name in ["libmkldnn.so.0"] + names:
+        try:
+            libraries.append(ctypes.CDLL(name, mode=4))  # RTLD_NOLOAD: only what is there already
+        except OSError:
+            pass
+    tell("bound", located(libraries, arguments[1].split(",")) if len(libraries) > 1 else {})
+if fine:
+    stage("first_op", first_op)
+    tell("after", shared())
+"""
+)
+
+MKL = (
+    CHILD
+    + r"""
+import ctypes
+words = ctypes.create_string_buffer(256)
+ctypes.CDLL(arguments[0]).MKL_Get_Version_String(words, 255)
+tell("mkl", words.value.decode("ascii", "replace").strip())
+"""
+)
 
 
 class Unusable(Exception):
@@ -116,8 +265,8 @@ class Image(object):
 
     def pread(self, count, offset):
         """Return the bytes there, past all that was kept."""
-        if hasattr(os, "pread"):
-            return os.pread(self.descriptor, count, offset)
+        if PREAD:
+            return PREAD(self.descriptor, count, offset)
         os.lseek(self.descriptor, offset, 0)
         return os.read(self.descriptor, count)
 
@@ -345,16 +494,16 @@ class Image(object):
         return None
 
 
-def opened(path, found):
-    """Return a descriptor of a regular file, and note its identity in ``found``. Raises Unusable, OSError."""
+def opened(path, found, least=1):
+    """Return a descriptor of a regular file of ``least`` bytes, and note its identity. Raises Unusable, OSError."""
     state = os.stat(path)
     found.update(size_bytes=state.st_size, identity="%d:%d" % (state.st_dev, state.st_ino))
     if stat.S_ISDIR(state.st_mode):
         raise Unusable("folder")
     if not stat.S_ISREG(state.st_mode):  # a pipe would wait for a writer, a device may act
         raise Unusable("not a regular file")
-    if not state.st_size:
-        raise Unusable("empty")
+    if state.st_size < least:
+        raise Unusable("truncated" if state.st_size else "empty")
     return os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY)
 
 
@@ -388,9 +537,7 @@ def contains_engine(path):
     descriptor = None
     found = {}
     try:
-        descriptor = opened(path, found)
-        if found["size_bytes"] < CONTAINER_BYTES:
-            return False
+        descriptor = opened(path, found, CONTAINER_BYTES)
         image = Image(descriptor, found["size_bytes"], found)
         return any(image.symbol(name) is not None for name in ENGINES)
     except (Unusable, IOError, OSError, struct.error, ValueError, OverflowError):
@@ -398,3 +545,856 @@ def contains_engine(path):
     finally:
         if descriptor is not None:
             os.close(descriptor)
+
+
+def text(value):
+    """Return Unicode text without lone surrogates, whatever bytes or text is given; None stays None."""
+    if value is None:
+        return None
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "replace")
+    if PY2:
+        return value
+    try:
+        data = value.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        data = value.encode("utf-8", "replace")
+    return data.decode("utf-8", "replace")
+
+
+def clean(value):
+    """Return the value with every text in it cleaned, ready for JSON."""
+    if isinstance(value, dict):
+        return dict((text(key), clean(item)) for key, item in value.items())
+    if isinstance(value, (list, tuple)):
+        return [clean(item) for item in value]
+    if isinstance(value, (bytes, type(""))):
+        return text(value)
+    return value
+
+
+def read(path, limit=1 << 20):
+    """Return a file as text, None where it cannot be read."""
+    try:
+        with open(path, "rb") as stream:
+            return text(stream.read(limit))
+    except (IOError, OSError):
+        return None
+
+
+class Child(object):
+    """A process whose output is collected by ``wait_all``."""
+
+    def __init__(self, name, argv, cookie, environment):
+        self.name = name
+        self.cookie = cookie
+        self.output = {1: b"", 2: b""}
+        self.timed_out = False
+        self.problem = None
+        self.seconds = 0.0
+        self.code = None
+        self.started = time.time()
+        try:
+            with open(os.devnull, "rb") as nothing:
+                self.process = subprocess.Popen(
+                    argv, stdin=nothing, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment, close_fds=True
+                )
+        except (OSError, ValueError) as error:
+            self.process = None
+            self.problem = str(error)
+
+    def streams(self):
+        """Return the open descriptors, each with the stream that it belongs to."""
+        return dict(
+            (stream.fileno(), (stream, number))
+            for stream, number in ((self.process.stdout, 1), (self.process.stderr, 2))
+            if not stream.closed
+        )
+
+    def finish(self):
+        """Note how it ended and let go of its pipes."""
+        self.code = self.process.wait()
+        self.seconds = time.time() - self.started
+        for stream, number in self.streams().values():
+            self.read_rest(stream.fileno(), number)
+            stream.close()
+
+    def take(self, number, data):
+        """Keep what came on a stream; an import that prints without end must not fill the memory."""
+        self.output[number] = (self.output[number] + data)[-(1 << 20) :]
+
+    def read_rest(self, descriptor, number):
+        """Read what the ended child has left in a pipe: it may have written after the last look, and then ended.
+
+        A pipe holds 1 MiB at most, so a grandchild that goes on writing is not waited for.
+        """
+        fcntl.fcntl(descriptor, fcntl.F_SETFL, fcntl.fcntl(descriptor, fcntl.F_GETFL) | os.O_NONBLOCK)
+        for _ in range(16):
+            try:
+                data = os.read(descriptor, 65536)
+            except OSError:
+                return
+            if not data:
+                return
+            self.take(number, data)
+
+    def told(self):
+        """Return what the child told, by name."""
+        answers = {}
+        for part in self.output[1].split(self.cookie.encode("ascii")):
+            if not part.startswith(b"('"):
+                continue  # what an import printed
+            try:
+                name, value = ast.literal_eval(part.decode("ascii"))
+            except (ValueError, SyntaxError, TypeError):
+                continue
+            answers[name] = value
+        return answers
+
+
+def wait_all(jobs, at_once, timeout):
+    """Start the jobs (callables that return a Child), at most ``at_once`` together; return children by name."""
+    waiting, running, done = list(jobs), [], {}
+    while waiting or running:
+        while waiting and len(running) < at_once:
+            child = waiting.pop(0)()
+            done[child.name] = child
+            if child.process is not None:
+                running.append(child)
+        streams = dict(
+            (descriptor, (child, stream, number))
+            for child in running
+            for descriptor, (stream, number) in child.streams().items()
+        )
+        # A short wait, because a grandchild may hold a pipe open after the child itself has ended.
+        ready = select.select(list(streams), [], [], 0.05)[0] if streams else time.sleep(0.005) or []
+        for descriptor in ready:
+            child, stream, number = streams[descriptor]
+            data = os.read(descriptor, 65536)
+            if data:
+                child.take(number, data)
+            else:
+                stream.close()
+        for child in list(running):
+            if time.time() - child.started > timeout:
+                child.timed_out = True
+                child.process.kill()
+            elif ready or child.process.poll() is None:
+                if child.streams() or child.process.poll() is None:
+                    continue
+            child.finish()
+            running.remove(child)
+    return done
+
+
+def python_child(name, source, request, cookie, environment, arguments=(), options=("-B",)):
+    """Return a callable that starts a child Python with this source."""
+    argv = request["emulator"] + [sys.executable] + list(options) + ["-c", source, cookie] + list(arguments)
+    return lambda: Child(name, argv, cookie, environment)
+
+
+def inherited_environment(held):
+    """Return the variables that the user has: a .pth file may have changed os.environ since this process was started,
+    and those in ``held`` were kept from it.
+    """
+    try:
+        with open("/proc/self/environ", "rb") as stream:
+            pairs = [item.split(b"=", 1) for item in stream.read().split(b"\0") if b"=" in item]
+    except (IOError, OSError):
+        pairs = []
+    if not PY2:
+        coding = sys.getfilesystemencoding()
+        pairs = [(one.decode(coding, "surrogateescape"), two.decode(coding, "surrogateescape")) for one, two in pairs]
+    environment = dict(pairs or os.environ)
+    for name, value in held.items():
+        environment[str(name)] = value.encode("utf-8") if PY2 else value
+    return environment
+
+
+def plain(path):
+    """Return an absolute path without ``//`` and ``/./``; ``..`` stays, for a folder may be a link."""
+    if not path.startswith("/"):
+        path = os.path.join(current_folder(), path)
+    return "/" + "/".join([part for part in path.split("/") if part not in ("", ".")])
+
+
+def current_folder():
+    """Return the current folder, "/" where it is gone."""
+    try:
+        return os.getcwd()
+    except OSError:
+        return "/"
+
+
+def listing(folder):
+    """Return the names in a folder, none where it cannot be read."""
+    try:
+        return os.listdir(folder)
+    except OSError:
+        return []
+
+
+def split_folder(folder):
+    """Return how many entries a folder has, the paths of its folders, and the names with ``.so`` in them that are none.
+
+    Links to folders are no folders here. Raises OSError.
+    """
+    count, folders, names = 0, [], []
+    if SCANDIR:
+        for entry in SCANDIR(folder):
+            count += 1
+            if entry.is_dir(follow_symlinks=False):
+                folders.append(entry.path)
+            elif ".so" in entry.name:
+                names.append(entry.name)
+        return count, folders, names
+    # Names without a dot first: a folder with links of its own counts them, and few folders have a dot in their names.
+    every = os.listdir(folder)
+    left = os.lstat(folder).st_nlink - 2
+    if left < 0:
+        left = len(every)  # a file system that does not count
+    for name in sorted(every, key=lambda name: "." in name):
+        path = os.path.join(folder, name)
+        if left and stat.S_ISDIR(os.lstat(path).st_mode):
+            left -= 1
+            folders.append(path)
+        elif ".so" in name:
+            names.append(name)
+    return len(every), folders, names
+
+
+class Collection(object):
+    """All that was met: the headers of files by path, and in which places each library of interest was."""
+
+    def __init__(self):
+        self.objects = {}
+        self.places = {}
+        self.package = None  # folder of ideep4py
+        self.visited = set()
+        self.entries = self.unreadable = 0
+        self.complete = True
+
+    def load(self, path):
+        """Return the headers of a file, read once; None where there is none."""
+        path = plain(path)
+        if path not in self.objects:
+            found = read_elf(path) if os.path.lexists(path) else None
+            if found is None:
+                return None
+            self.objects[path] = found
+        return self.objects[path]
+
+    def meet(self, path, place):
+        """Note a library of interest."""
+        path = plain(path)
+        if self.load(path) is None:
+            return
+        if self.package and path.startswith(self.package + "/"):
+            place = "ideep4py"
+        places = self.places.setdefault(path, [])
+        if place not in places:
+            places.append(place)
+
+    def look_into(self, folder, place):
+        """Note the libraries of interest that lie in a folder itself."""
+        for name in listing(folder):
+            if INTERESTING.match(name):
+                self.meet(os.path.join(folder, name), place)
+
+    def walk(self, root, place, deadline, most=None, depth=None, contained=True, leave=(), shut=None):
+        """Note the libraries of interest under a folder; every real folder is visited once, links are not followed.
+
+        Args:
+            most: entries after which the walk is cut short.
+            depth: how many levels of folders are entered.
+            contained: look for MKL-DNN in other libraries too.
+            leave: names of folders that are not entered.
+            shut: paths of folders that are not entered (deep walk: there folders are not even asked who they are).
+        """
+        stack = [(plain(root), 0)]
+        begun = self.entries
+        while stack:
+            folder, level = stack.pop()
+            if time.time() > deadline or most and self.entries - begun > most:
+                self.complete = False
+                return
+            try:
+                if shut is None:
+                    state = os.stat(folder)
+                    if (state.st_dev, state.st_ino) in self.visited:
+                        continue
+                    self.visited.add((state.st_dev, state.st_ino))
+                count, folders, names = split_folder(folder)
+            except OSError:
+                self.unreadable += 1
+                continue
+            self.entries += count
+            for name in names:
+                path = os.path.join(folder, name)
+                if INTERESTING.match(name):
+                    self.meet(path, place)
+                elif contained and SHARED.search(name) and path not in self.places and contains_engine(path):
+                    self.meet(path, place)
+            if depth is None or level < depth:
+                for path in folders:
+                    if (shut is None or path not in shut) and not (leave and os.path.basename(path) in leave):
+                        stack.append((path, level + 1))
+
+
+def local_disks(mounts):
+    """Return the mount points of local file systems, each file system once, and all mount points, of mountinfo."""
+    kept, every = [], set()
+    for line in mounts.splitlines():
+        left, _, right = line.partition(" - ")
+        fields, kinds = left.split(), right.split()
+        if len(fields) < 5 or not kinds:
+            continue
+        root, point = [re.sub(r"\\([0-7]{3})", lambda octal: chr(int(octal.group(1), 8)), one) for one in fields[3:5]]
+        every.add(point)
+        kept = [one for one in kept if one[2] != point]  # what is mounted over another hides it
+        if point == "/" or not (KINDS_LEFT_OUT.match(kinds[0]) or re.match("/(proc|sys|dev)(/|$)", point)):
+            kept.append((fields[2], root.rstrip("/") + "/", point))
+    chosen = []
+    for device, root, point in sorted(kept, key=lambda one: (one[2] != "/", len(one[1]), one[2])):
+        inside = [one for one in chosen if one[0] == device and root.startswith(one[1])]
+        if not inside and os.path.isdir(point):
+            chosen.append((device, root, point))
+    return [point for _, _, point in chosen], every
+
+
+def walk_disks(state, roots, deadline):
+    """Note what lies on the disks, or under ``roots``."""
+    if roots:
+        points, every = [plain(root) for root in roots], set()
+    else:
+        points, every = local_disks(read("/proc/self/mountinfo") or "")
+    for point in points or ["/"]:
+        state.walk(point, "disk", deadline, shut=every | set(["/proc", "/sys", "/dev"]))
+
+
+class Owners(object):
+    """Who brought a file: a distribution by its RECORD, conda, or dpkg."""
+
+    def __init__(self):
+        self.recorded = {}
+        self.conda = {}
+
+    def read_records(self, folder):
+        """Read which libraries the distributions of a folder list; returns the paths of those of interest."""
+        base, interesting = os.path.realpath(folder), []
+        for name in listing(folder):
+            if name.endswith(".dist-info"):
+                start, text_ = base, read(os.path.join(base, name, "RECORD"), 1 << 26)
+            elif name.endswith(".egg-info"):
+                start = os.path.join(base, name)
+                text_ = read(os.path.join(start, "installed-files.txt"), 1 << 26)
+            else:
+                continue
+            for line in (text_ or "").split("\n"):
+                if ".so" in line:
+                    if line.startswith('"'):
+                        path = line[1:].split('"')[0]
+                    else:
+                        path = line.split(",")[0].strip()
+                    path = os.path.join(start, path if not PY2 else path.encode("utf-8"))
+                    if "/.." in path:
+                        path = os.path.normpath(path)
+                    self.recorded[path] = os.path.join(base, name)
+                    if INTERESTING.match(os.path.basename(path)):
+                        interesting.append(path)
+        return interesting
+
+    def of(self, paths):
+        """Return who brought each path, as far as anybody did."""
+        found, left = {}, {}
+        for path in paths:
+            where = os.path.join(os.path.realpath(os.path.dirname(path)), os.path.basename(path))
+            owner = self.distribution(where) or self.of_conda(where)
+            if owner:
+                found[path] = owner
+            else:
+                left[path] = (where, os.path.realpath(path))
+        found.update(of_dpkg(left))
+        return found
+
+    def distribution(self, path):
+        """Return name and version of the distribution that lists a path."""
+        info = self.recorded.get(path)
+        egg = re.search(r"/([^/]+?)-([^/-]+)(?:-py[^/]*)?\.egg/", path)
+        if info is None:
+            return "%s %s" % egg.groups() if egg else None
+        head = (read(os.path.join(info, "METADATA")) or read(os.path.join(info, "PKG-INFO")) or "").split("\n\n")[0]
+        names = [re.search("(?m)^%s:[ \t]*(.*?)[ \t\r]*$" % name, head) for name in ("Name", "Version")]
+        return " ".join(one.group(1) for one in names if one) or None
+
+    def of_conda(self, path):
+        """Return ``conda NAME VERSION`` for a path in a conda environment."""
+        prefix = os.path.dirname(path)
+        while prefix not in ("/", ""):
+            if prefix not in self.conda:
+                folder = os.path.join(prefix, "conda-meta")
+                self.conda[prefix] = [os.path.join(folder, one) for one in listing(folder) if one.endswith(".json")]
+            if self.conda[prefix]:
+                wanted = json.dumps(path[len(prefix) + 1 :]).encode("ascii")
+                for one in self.conda[prefix]:
+                    if wanted in read_bytes(one, 1 << 26):
+                        return "conda " + " ".join(os.path.basename(one)[: -len(".json")].rsplit("-", 2)[:2])
+                return None
+            prefix = os.path.dirname(prefix)
+        return None
+
+
+def read_bytes(path, limit):
+    """Return the bytes of a file, none where it cannot be read."""
+    try:
+        with open(path, "rb") as stream:
+            return stream.read(limit)
+    except (IOError, OSError):
+        return b""
+
+
+def of_dpkg(paths, folder="/var/lib/dpkg/info"):
+    """Return ``dpkg NAME`` for those of the paths that a package lists; each has the names that it goes by."""
+    wanted = []
+    for path, names in paths.items():
+        for name in names:
+            # A list may say /lib where /lib is a link to /usr/lib by now.
+            for one in (name, "/usr" + name, name[4:] if name.startswith("/usr/") else name):
+                wanted.append((one.encode("utf-8", *([] if PY2 else ["surrogateescape"])) if not PY2 else one, path))
+    stems = set(b"/" + os.path.basename(one)[:8] for one, _ in wanted)
+    found = {}
+    for name in listing(folder) if wanted else []:
+        if name.endswith(".list"):
+            data = read_bytes(os.path.join(folder, name), 1 << 26)
+            if any(stem in data for stem in stems):
+                for one, path in wanted:
+                    if b"\n" + one + b"\n" in data:
+                        found.setdefault(path, "dpkg " + name[: -len(".list")].split(":")[0])
+    return found
+
+
+def loader_cache(data):
+    """Return the name and path of every x86-64 entry of a /etc/ld.so.cache, in its order; none where it is damaged."""
+    start = 0
+    if data.startswith(b"ld.so-1.7.0"):
+        count = struct.unpack_from("<I", data, 12)[0] if len(data) >= 16 else 0
+        start = 16 + count * 12 + 7 & ~7
+    if data[start : start + 20] != b"glibc-ld.so.cache1.1" or len(data) < start + 48:
+        return []
+    found = []
+    count = struct.unpack_from("<I", data, start + 20)[0]
+    for place in range(start + 48, min(start + 48 + count * 24, len(data) - 23), 24):
+        flags, name, path = struct.unpack_from("<iII", data, place)
+        if flags & 0xFFFF == 0x0303:
+            words = []
+            for one in (start + name, start + path):
+                end = data.find(b"\0", one, one + 4097)
+                words.append(data[one:end] if end > 0 else b"")
+            if all(words):
+                found.append([native(words[0]), native(words[1])])
+    return found
+
+
+NOTHING = "libideepdoctor-nothing.so"
+
+
+def loader_child(loader, request, cookie, executable):
+    """Return a callable that lets the dynamic loader tell where it searches: for a library that is nowhere."""
+    variables = {
+        "LD_DEBUG": "libs",
+        "LD_PRELOAD": NOTHING,
+        "LD_LIBRARY_PATH": "/proc:/proc/LIB=$LIB:/proc/PLATFORM=$PLATFORM",
+        "PATH": os.defpath,
+    }
+    return lambda: Child("loader", request["emulator"] + [loader, "--list", executable], cookie, variables)
+
+
+def loader_folders(words):
+    """Return (default folders, subfolders searched first, tokens) of what the loader told; its first search counts."""
+    block = words.split("find library=" + NOTHING)[-1].split("find library=")[0]
+    paths = dict((source, one.split(":")) for one, source in re.findall(r"search path=(\S*)\s+\(([^)]*)\)", block))
+    given = paths.get("LD_LIBRARY_PATH", [])
+    first, tokens = [], {}
+    for one in given:
+        one = one.rstrip("/")
+        if one.startswith("/proc/") and "=" not in one and one[6:] not in first:
+            first.append(one[6:])
+        for name in ("LIB", "PLATFORM"):
+            if one.startswith("/proc/%s=" % name):
+                tokens[name] = one.partition("=")[2]  # the folder itself comes after its subfolders
+    every = [one.rstrip("/") or "/" for one in paths.get("system search path", [])]
+    default = [one for one in every if not any(one.endswith("/" + sub) for sub in first)]
+    if not default:
+        usual = ("/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu", "/lib64", "/usr/lib64", "/lib", "/usr/lib")
+        default = [one for one in usual if os.path.isdir(one)]
+    return default, first, tokens
+
+
+class Closure(object):
+    """Every file that a search of the loader could meet: for each name that is needed, in each folder of any search."""
+
+    def __init__(self, state, executable, default, first, tokens, cache):
+        self.state, self.executable, self.first, self.tokens = state, executable, first, tokens
+        self.cache = {}
+        for name, path in cache:
+            self.cache.setdefault(name, []).append(path)
+        self.names, self.folders, self.done = set(), [], set()
+        self.machine = state.load(executable) or {}
+        for folder in default:
+            self.add_folder(folder)
+        self.add(executable)
+
+    def expand(self, words, path):
+        """Return the words with the tokens of a file at this path in place of ``$ORIGIN``, ``$LIB``, ``$PLATFORM``."""
+        tokens = dict(self.tokens, ORIGIN=os.path.dirname(path))
+        return re.sub(
+            r"\$(?:\{(ORIGIN|LIB|PLATFORM)\}|(ORIGIN|LIB|PLATFORM)(?![A-Za-z0-9_]))",
+            lambda one: tokens.get(one.group(1) or one.group(2), one.group(0)),
+            words,
+        )
+
+    def add(self, path):
+        """Take in a file with all that it needs."""
+        path = plain(path)
+        found = self.state.load(path)
+        if found is None or path in self.done:
+            return
+        self.done.add(path)
+        if found["problem"] or any(found.get(one) != self.machine.get(one) for one in ("bits", "machine")):
+            return
+        for words in (found.get("rpath"), found.get("runpath")):
+            for folder in (words or "").split(":") if words else []:
+                self.add_folder(self.expand(folder, path))
+        for name in found.get("needed") or []:
+            self.need(name, path)
+
+    def need(self, name, path):
+        """Take in every file that this name may stand for when the file at ``path`` needs it."""
+        if "/" in name:
+            self.add(self.expand(name, path))
+        elif name and name not in self.names:
+            self.names.add(name)
+            for one in self.cache.get(name, []):
+                self.add(one)
+            for folder in list(self.folders):
+                self.add(folder + "/" + name)
+
+    def add_folder(self, folder):
+        """Take in every file in a folder, and in those that are searched before it, that has a name that is needed."""
+        folder = plain(folder).rstrip("/")
+        for one in [folder + "/" + sub for sub in self.first] + [folder]:
+            if one not in self.folders and os.path.isdir(one or "/"):
+                self.folders.append(one)
+                for name in sorted(self.names):
+                    self.add(one + "/" + name)
+
+
+def preloaded(variables, preload_file):
+    """Return what LD_PRELOAD and /etc/ld.so.preload ask for."""
+    lines = [line.partition("#")[0] for line in (preload_file or "").splitlines()]
+    return [one for words in [variables.get("LD_PRELOAD") or ""] + lines for one in re.split(r"[\s:]+", words) if one]
+
+
+SHELL = re.compile(
+    r"""(?:^|[\s;&|({])(?P<name>LD_PRELOAD|LD_LIBRARY_PATH)=(?P<value>(?:"[^"]*"|'[^']*'|[^\s;&|)"'])+)(?P<rest>[^;&|)]*)"""
+)
+CSH = re.compile(r"(?:^|[\s;&|])setenv\s+(?P<name>LD_PRELOAD|LD_LIBRARY_PATH)\s+(?P<value>\"[^\"]*\"|'[^']*'|[^\s;]+)")
+FISH = re.compile(
+    r"(?:^|[\s;])set\s+(?:-\S+\s+)*(?<!-e )(?<!--erase )(?P<name>LD_PRELOAD|LD_LIBRARY_PATH)\s+(?P<value>[^;#]+)"
+)
+
+
+def variable_sources(paths):
+    """Return the lines of shell files that set a variable of the loader for later programs; paths come with a kind."""
+    found = []
+    for path, kind in paths:
+        for number, line in enumerate((read(path) or "").splitlines(), 1):
+            if "LD_" not in line or line.lstrip().startswith("#"):
+                continue
+            pattern = FISH if path.endswith(".fish") else CSH if re.search(r"csh(rc)?$", path) else SHELL
+            for match in pattern.finditer(line):
+                rest = match.groupdict().get("rest", "").strip()
+                exported = re.search(r"\b(export|declare|typeset)\b", line[: match.start("name")])
+                if rest and not exported and not re.match(r"#|[A-Za-z_]\w*=|export\b", rest):
+                    continue  # set for one command
+                value = re.sub("[\"']", "", match.group("value")).strip()
+                found.append(
+                    {
+                        "name": match.group("name"),
+                        "value": value,
+                        "path": path,
+                        "line_number": number,
+                        "line": line,
+                        "kind": kind,
+                    }
+                )
+    return found
+
+
+def shell_files(prefix, home):
+    """Return the files that shells read, each with its kind."""
+    paths = [(os.path.join(prefix, "bin", one), "activation") for one in ("activate", "activate.csh", "activate.fish")]
+    hooks = os.path.join(prefix, "etc/conda/activate.d")
+    paths += [(os.path.join(hooks, one), "activation") for one in sorted(listing(hooks))]
+    names = ".bashrc .bash_profile .profile .zshrc .zshenv .cshrc .tcshrc .config/fish/config.fish"
+    paths += [(os.path.join(home, one), "rc") for one in names.split() if home]
+    paths.append(("/etc/environment", "system"))
+    paths += [("/etc/profile.d/" + one, "system") for one in sorted(listing("/etc/profile.d")) if one.endswith(".sh")]
+    return paths
+
+
+def collecting(children, timeout):
+    """Return a thread that collects the output of children that were started already, and their answers by name."""
+    done = {}
+    thread = threading.Thread(
+        target=lambda: done.update(wait_all([lambda child=child: child for child in children], len(children), timeout))
+    )
+    thread.daemon = True
+    thread.start()
+    return thread, done
+
+
+def package_folder(path, name):
+    """Return the folder of the package that an import would take."""
+    for entry in path:
+        folder = os.path.join(plain(entry), name)
+        if any(os.path.exists(os.path.join(folder, "__init__" + end)) for end in (".py", ".pyc")):
+            return folder
+    return None
+
+
+def extension_suffixes():
+    """Return how the names of extension modules end that this interpreter imports, the preferred first."""
+    try:
+        from importlib.machinery import EXTENSION_SUFFIXES
+
+        return list(EXTENSION_SUFFIXES)
+    except ImportError:
+        import imp
+
+        return [suffix for suffix, _, kind in imp.get_suffixes() if kind == imp.C_EXTENSION]
+
+
+def binding_of(folder):
+    """Return the path of ideep4py's extension module, of another Python's where there is none for this one."""
+    names = [name for name in sorted(listing(folder)) if name.startswith("_ideep4py") and SHARED.search(name)]
+    wanted = ["_ideep4py" + suffix for suffix in extension_suffixes()]
+    best = [name for name in wanted if name in names] + names
+    return os.path.join(folder, best[0]) if best else None
+
+
+def numpy_modules(state, folder):
+    """Return the extension modules of NumPy that need libraries of interest, or a linear algebra that may be one."""
+    found = []
+    for inner in ("core", "_core", "linalg"):
+        for name in sorted(listing(os.path.join(folder, inner))):
+            if re.match(r"(_multiarray_umath|multiarray|umath|_dotblas|lapack_lite|_umath_linalg)\..*so$", name):
+                path = os.path.join(folder, inner, name)
+                elf = read_elf(path) or {}
+                if any(INTERESTING.match(one) or ALGEBRA.match(one) for one in elf.get("needed") or []):
+                    found.append(path)
+    return found
+
+
+def prefixes_of_conda(environment):
+    """Return the conda environments that this process is in or beside."""
+    found = []
+    here = environment.get("CONDA_PREFIX")
+    if here:
+        parent = os.path.dirname(here)
+        envs = parent if os.path.basename(parent) == "envs" else os.path.join(here, "envs")
+        found = [here, os.path.dirname(envs)] + [os.path.join(envs, one) for one in sorted(listing(envs))]
+    bases = [sys.prefix, getattr(sys, "base_prefix", sys.prefix)]
+    found += [one for one in bases if os.path.isdir(os.path.join(one, "conda-meta"))]
+    return [one for number, one in enumerate(found) if one not in found[:number] and os.path.isdir(one)]
+
+
+def look_around(state, owners, path, environment, others, deadline):
+    """Note the libraries of interest of this environment and of where the loader is sent."""
+    stdlib = os.path.realpath(os.path.dirname(os.__file__))
+    for entry in path:
+        for one in owners.read_records(entry):
+            state.meet(one, "prefix" if "/site-packages/" not in one else "site-packages")
+    for entry in path:
+        real = os.path.realpath(entry)
+        if os.path.isdir(entry) and real != stdlib and real != os.path.join(stdlib, "lib-dynload"):
+            packaged = os.path.basename(real) in ("site-packages", "dist-packages")
+            state.walk(entry, "site-packages", deadline, most=None if packaged else 50000)
+    done = set()
+    bases = [sys.prefix, sys.exec_prefix, getattr(sys, "base_prefix", None), getattr(sys, "real_prefix", None)]
+    for place, prefixes in (("prefix", bases), ("conda", prefixes_of_conda(environment))):
+        for prefix in prefixes:
+            for inner in ("lib", "lib64"):
+                real = (place, os.path.realpath(os.path.join(prefix or "/nonexistent", inner)))
+                if real not in done:
+                    done.add(real)
+                    state.look_into(os.path.join(prefix or "/nonexistent", inner), place)
+    for prefix in others:
+        state.look_into(os.path.join(prefix, "lib"), "other environment")
+        for name in listing(os.path.join(prefix, "lib")):
+            inner = os.path.join(prefix, "lib", name, "site-packages")
+            if name.startswith("python") and os.path.isdir(inner):
+                owners.read_records(inner)
+                state.walk(inner, "other environment", deadline)
+    state.walk("/opt/intel", "/opt/intel", deadline, most=100000, depth=7, contained=False)
+
+
+def started_answer(child, cookie):
+    """Return what became of the child that imported ideep4py."""
+    told = child.told()
+    errors = [text(part) for part in child.output[2].split(cookie.encode("ascii"))]
+    ended = {"code": child.code, "timed_out": child.timed_out, "problem": child.problem, "seconds": child.seconds}
+    return {
+        "at_start": told.pop("at_start", []),
+        "after": told.pop("after", []),
+        "visible": told.pop("visible", {}),
+        "bound": told.pop("bound", {}),
+        "told": told,
+        "stderr": [part[-TEXT_LIMIT:] for part in errors],
+        "ended": ended,
+    }
+
+
+def ask_mkl(state, request, cookie, timeout):
+    """Load at most four files in children that may die, and return what they say of their version, by path."""
+    asked, children = set(), {}
+    rank = ["ideep4py", "LD_PRELOAD", "LD_LIBRARY_PATH", "prefix", "conda", "site-packages"]
+    order = sorted(state.places, key=lambda path: [rank.index(one) if one in rank else 9 for one in state.places[path]])
+    for path in order:
+        elf = state.objects[path]
+        if re.match("libmklml|libmkl_rt", os.path.basename(path)) and "MKL_Get_Version_String" in elf["exports"]:
+            if elf["identity"] not in asked and not elf["problem"] and len(asked) < 4:
+                asked.add(elf["identity"])
+                plain_options = ("-B", "-E", "-s")
+                start = python_child(path, MKL, request, cookie, dict(os.environ), [path], options=plain_options)
+                children[path] = start
+    done = wait_all(list(children.values()), 2, min(timeout, 20)) if children else {}
+    told = dict((path, child.told().get("mkl")) for path, child in done.items())
+    return dict((path, words) for path, words in told.items() if words)
+
+
+def main():
+    """Answer the request."""
+    cookie = sys.argv[1]
+    request = json.loads(base64.urlsafe_b64decode(sys.argv[2].encode("ascii")).decode("ascii"))
+    if PY2:
+        request = encoded(request)
+    request["emulator"] = request.get("emulator") or []
+    timeout = float(request.get("timeout_seconds") or 30)
+    if request.get("cwd"):
+        try:
+            os.chdir(request["cwd"])
+        except OSError:
+            pass  # a folder of the doctor's machine need not exist on the target's
+    try:
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
+    except (ImportError, ValueError, OSError):
+        pass
+    begun = time.time()
+    environment = inherited_environment(request.get("loader_variables") or {})
+    look = python_child("look", LOOK, request, cookie, environment)()
+    started = []
+    if request.get("start"):
+        bound = ["omp_get_max_threads", "GOMP_parallel", "__kmpc_fork_call"]
+        visible = ["mkldnn_memory_set_data_handle", "mkldnn_version", "dnnl_version", "dnnl_memory_set_data_handle"]
+        arguments = [",".join(visible), ",".join(bound)]
+        started = [python_child("started", START, request, cookie, environment, arguments)()]
+    state, owners = Collection(), Owners()
+    executable = os.path.realpath(sys.executable or "/proc/self/exe")
+    loader = (state.load(executable) or {}).get("interpreter")
+    children = [look]
+    if loader:
+        children.append(loader_child(loader, request, cookie, executable)())
+    children = wait_all([lambda child=child: child for child in children if child.process], 2, timeout)
+    collector = collecting([child for child in started if child.process], timeout)
+    answer = static_answer(state, owners, request, environment, executable, children, begun + timeout)
+    if request.get("deep"):
+        seconds = float(request.get("walk_seconds") or 10 * timeout)
+        walk_disks(state, request.get("roots"), time.time() + seconds)
+    answer["walk"] = {
+        "entries": state.entries,
+        "seconds": time.time() - begun,
+        "complete": state.complete,
+        "unreadable": state.unreadable,
+    }
+    brought = owners.of(list(state.places))
+    answer["found"] = [
+        {"path": path, "places": places, "owner": brought.get(path)} for path, places in sorted(state.places.items())
+    ]
+    answer["objects"] = state.objects
+    asked = request.get("deep") or request.get("start")
+    answer["mkl_versions"] = ask_mkl(state, request, cookie, timeout) if asked else {}
+    collector[0].join()
+    answer["started"] = started_answer(started[0], cookie) if started else None
+    data = (cookie + json.dumps(clean(answer)) + cookie + "\n").encode("ascii")
+    sys.stdout.flush()
+    while data:
+        data = data[os.write(1, data) :]
+
+
+def encoded(value):
+    """Return a request with byte strings for text: paths of 2.7."""
+    if isinstance(value, dict):
+        return dict((encoded(key), encoded(item)) for key, item in value.items())
+    if isinstance(value, list):
+        return [encoded(item) for item in value]
+    return value if isinstance(value, (bool, int, float, type(None))) else value.encode("utf-8")
+
+
+def static_answer(state, owners, request, environment, executable, children, deadline):
+    """Return all of the answer that files alone tell, but for what was found."""
+    words = b"".join(children["loader"].output.values()) if "loader" in children else b""
+    default, first, tokens = loader_folders(native(words))
+    path = children["look"].told().get("look") if "look" in children else None
+    path = sys.path if path is None else path
+    variables = dict((name, environment.get(name)) for name in ("LD_LIBRARY_PATH", "LD_PRELOAD", "LD_AUDIT"))
+    preload_file = read("/etc/ld.so.preload")
+    cache = loader_cache(read_bytes("/etc/ld.so.cache", 1 << 26))
+    state.package = package_folder(path, "ideep4py")
+    binding = binding_of(state.package) if state.package else None
+    numpy = package_folder(path, "numpy")
+    modules = numpy_modules(state, numpy) if numpy else []
+    closure = Closure(state, executable, default, first, tokens, cache)
+    library_path = [
+        closure.expand(one, executable) for one in re.split("[:;]", variables["LD_LIBRARY_PATH"] or "") if one
+    ]
+    for folder in library_path:
+        closure.add_folder(folder)
+    for name in preloaded(variables, preload_file):
+        closure.need(name, executable)
+    for one in [binding] + modules:
+        if one:
+            closure.add(one)
+    if state.package:
+        state.look_into(os.path.join(state.package, "lib"), "ideep4py")
+    entries = [entry for entry in path if entry not in ("", ".")]
+    look_around(state, owners, entries, environment, request.get("others") or [], deadline)
+    for folder in library_path:
+        state.look_into(folder, "LD_LIBRARY_PATH")
+    for name in preloaded(variables, preload_file):
+        for one in [closure.expand(name, executable)] if "/" in name else [f + "/" + name for f in closure.folders]:
+            elf = state.load(one)
+            if elf and (INTERESTING.match(os.path.basename(one)) or elf["exports"]):
+                state.meet(one, "LD_PRELOAD")
+    for name, one in cache:
+        if INTERESTING.match(name):
+            state.meet(one, "ld.so cache")
+    return {
+        "libraries": 1,
+        "executable": executable,
+        "binding": binding and plain(binding),
+        "numpy": [plain(one) for one in modules],
+        "variables": variables,
+        "preload_file": preload_file,
+        "cache": cache,
+        "default_folders": default,
+        "hwcaps": first,
+        "tokens": tokens,
+        "sources": variable_sources(shell_files(sys.prefix, request.get("home") or "")),
+    }
+
+
+if __name__ == "__main__":
+    main()
