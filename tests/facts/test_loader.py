@@ -1,0 +1,165 @@
+"""The model of the dynamic loader: against the real one of this machine, and rule by rule on data."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, Phase, example, given, settings
+from hypothesis import strategies as st
+
+from ideepdoctor.facts.loader import World, disagreements, needed_by, predict, search_style, winner
+from ideepdoctor.model.native import ElfFile, Loaded
+from tests.facts.real_loader import (
+    Disk,
+    Sandbox,
+    compiled,
+    default_folders,
+    differences,
+    hwcaps,
+    patched,
+    program,
+    run,
+    shared_object,
+)
+
+NAMES = ("liba.so", "libb.so", "libd.so")
+FOLDERS = ("/w", "/x", "/y", "/y/z")
+LISTED = (
+    "$ORIGIN",
+    "${ORIGIN}/../y",
+    "/x",
+    "/y/",
+    "/y//z",
+    "x",
+    "../y",
+    "",
+    "$ORIGINAL",
+    "/$LIB",
+    "/y/$PLATFORM",
+    "/no",
+)
+"""Items of path lists."""
+GOOD = ("x86-64",)
+KINDS = ("32-bit", "ARM", "big-endian", "empty", "text", "folder", "broken", "loop", "secret", "link")
+
+
+@dataclass(frozen=True)
+class Made:
+    """A file of a random tree: a library with these tags, or something else of its name."""
+
+    kind: str = "x86-64"
+    soname: str | None = None
+    needed: tuple[str, ...] = ()
+    rpath: str | None = None
+    runpath: str | None = None
+    nodeflib: bool = False
+
+    def put(self, box: Sandbox, path: str) -> None:
+        content = shared_object(
+            soname=self.soname, needed=self.needed, rpath=self.rpath, runpath=self.runpath, nodeflib=self.nodeflib
+        )
+        match self.kind:
+            case "folder":
+                box.folder(path)
+            case "broken":
+                box.link(path, "nothing")
+            case "loop":
+                box.link(path, path)
+            case "link":
+                box.link(path, f"/x/{path.rpartition('/')[2]}")
+            case "empty" | "text":
+                box.put(path, b"" if self.kind == "empty" else b"INPUT ( libc.so.6 )\n" + content)
+            case "secret":
+                box.put(path, content, mode=0)
+            case _:
+                changes = {"32-bit": {"bits": 32}, "ARM": {"machine": 183}, "big-endian": {"big_endian": True}}
+                box.put(path, patched(content, **changes.get(self.kind, {})))
+
+
+@dataclass(frozen=True)
+class Scene:
+    """All that a random test puts up."""
+
+    files: dict[str, Made]
+    program: tuple[str, ...]
+    program_needs: tuple[str, ...]
+    library_path: str | None
+    preload: str | None
+    preload_file: str | None
+    cached: tuple[str, ...] | None
+    opened: tuple[str, ...]
+
+
+def joined(separator: str, items: tuple[str, ...], *, most: int) -> st.SearchStrategy[str]:
+    return st.lists(st.sampled_from(items), max_size=most).map(separator.join)
+
+
+def maybe(strategy: st.SearchStrategy[Any], share: int = 2) -> st.SearchStrategy[Any]:
+    """None in one of ``share`` cases."""
+    return st.integers(1, share).flatmap(lambda number: st.none() if number == 1 else strategy)
+
+
+ASKED = st.sampled_from((*NAMES * 4, "$ORIGIN/../x/libb.so", "/y/libd.so", "libnone.so", "libsame.so"))
+TAGS = joined(":", LISTED, most=3)
+LIBRARY = st.builds(
+    Made,
+    soname=maybe(st.sampled_from((*NAMES, "libsame.so"))),
+    needed=st.lists(ASKED, max_size=2).map(tuple),
+    rpath=maybe(TAGS),
+    runpath=maybe(TAGS) | st.none(),
+    nodeflib=st.sampled_from((False, False, False, True)),
+)
+OTHER = st.builds(Made, kind=st.sampled_from(KINDS))
+PLACES = st.sampled_from(
+    [f"{folder}/{name}" for folder in FOLDERS for name in NAMES] * 3
+    + [f"/x/{subfolder}/{name}" for subfolder in (hwcaps()[0], hwcaps()[-1]) for name in NAMES[:2]]
+    + [f"{folder}/{name}" for folder in (default_folders()[0], "/usr/lib") for name in NAMES]
+)
+PROGRAM_TAGS = (
+    (),
+    ("-Wl,-rpath,$ORIGIN/../y:/x", "-Wl,--disable-new-dtags"),
+    ("-Wl,-rpath,$ORIGIN/../y:/x", "-Wl,--enable-new-dtags"),
+)
+OPENED = st.sampled_from(
+    [f"/x/{name}" for name in NAMES]
+    + ["/y/liba.so", "liba.so", "libd.so", "./libb.so", "/y/../y/./z/libb.so", "$ORIGIN/../x/libb.so"]
+)
+SCENES = st.builds(
+    Scene,
+    files=st.dictionaries(
+        PLACES, st.integers(0, 7).flatmap(lambda number: LIBRARY if number else OTHER), min_size=5, max_size=14
+    ),
+    program=st.sampled_from(PROGRAM_TAGS),
+    program_needs=st.sampled_from(((), (), (), ("liba.so",), ("libb.so", "liba.so"))),
+    library_path=maybe(st.builds("".join, st.tuples(TAGS, st.sampled_from(":;"), TAGS)) | TAGS),
+    preload=maybe(joined(" ", (*NAMES, "/x/liba.so", "/y/libb.so", "", "/no/liba.so"), most=3), 4)
+    | joined(":", (*NAMES, "$ORIGIN/../y/libd.so"), most=2),
+    preload_file=maybe(st.sampled_from(("liba.so # /x/libb.so\n", "/x/libb.so\tlibd.so:liba.so\n"))) | st.none(),
+    cached=maybe(st.lists(st.sampled_from(("/x", "/y", "/y/z")), max_size=2, unique=True).map(tuple)),
+    opened=st.lists(OPENED, min_size=1, max_size=4).map(tuple),
+)
+
+
+def put_up(box: Sandbox, scene: Scene) -> World:
+    for path, made in scene.files.items():
+        made.put(box, path)
+    if scene.preload_file is not None:
+        box.put("/etc/ld.so.preload", scene.preload_file.encode())
+    if scene.cached is not None:
+        box.make_cache(*scene.cached)
+    return box.world(library_path=scene.library_path, preload=scene.preload)
+
+
+@given(SCENES)
+@settings(max_examples=250, deadline=None, suppress_health_check=list(HealthCheck))
+def test_any_tree_is_loaded_as_the_real_loader_does(scene: Scene) -> None:
+    with Sandbox(program(scene.program_needs, *scene.program)) as box:
+        world = put_up(box, scene)
+        assert differences(world, scene.opened, box.run(world, scene.opened)) == []
