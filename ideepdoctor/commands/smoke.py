@@ -42,10 +42,11 @@ def prove(session: Session, target: Target, *, threads: int | None = None, timin
 
     The examination takes half of the test's time and is over before the test measures speed.
     """
+    from ideepdoctor.facts.collect import Scope
     from ideepdoctor.proof.smoke import run_smoke
 
     session.progress.detail("smoke test: used, right, faster")
     with ThreadPoolExecutor(max_workers=1) as pool:
-        facts = pool.submit(examine, session, target, interpreters=False)
+        facts = pool.submit(examine, session, target, Scope(interpreters=False))
         result = run_smoke(session.system, target, threads=threads, timing=timing)
         return replace(facts.result(), smoke=result), result
