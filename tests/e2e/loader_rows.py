@@ -172,10 +172,11 @@ def _rows_of_other_builds() -> Iterator[Row]:
 
 ROWS = tuple(_rows())
 
-SETUP_TRIED = r"""
+PROGRAM = r"""
 import ctypes, json, os, sys
 class Info(ctypes.Structure):
-    _fields_ = [("file", ctypes.c_char_p), ("base", ctypes.c_void_p), ("name", ctypes.c_char_p), ("at", ctypes.c_void_p)]
+    _fields_ = [(name, ctypes.c_char_p if name in ("file", "name") else ctypes.c_void_p)
+                for name in ("file", "base", "name", "address")]
 def file_of(handle, symbol):
     try:
         address = ctypes.cast(getattr(handle, symbol), ctypes.c_void_p)
@@ -220,7 +221,7 @@ class Truth:
     stderr: str
 
 
-def truth(python: Path, environ: Mapping[str, str], scratch: Path, program: str = SETUP_TRIED) -> Truth:
+def truth(python: Path, environ: Mapping[str, str], scratch: Path, program: str = PROGRAM) -> Truth:
     """Run the program and see how it ends; the loader's own log tells what it took where the import failed."""
     env = {**os.environ, **environ, "LD_DEBUG": "files,libs", "LD_DEBUG_OUTPUT": str(scratch / "loader")}
     child = subprocess.Popen(

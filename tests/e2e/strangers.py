@@ -44,13 +44,11 @@ STRANGERS = {
         "ideep4py/lib",
         python="3.6",
     ),
-    "0.19": Stranger(
-        "mxnet-mkl==1.5.0", "0ce9bf4a35312a6ef2f8276370969dea2317423487a170a90cd742cb5d9f5f4c", "mxnet"
+    "0.19": Stranger("mxnet-mkl==1.5.0", "0ce9bf4a35312a6ef2f8276370969dea2317423487a170a90cd742cb5d9f5f4c", "mxnet"),
+    "0.20.2": Stranger(
+        "ngraph-core==0.26.0", "94cbeed3b25f9eb3838d6981cfda322e70417eb7bfe748ac848b72af02a48e5e", "lib"
     ),
-    "0.20.2": Stranger("ngraph-core==0.26.0", "94cbeed3b25f9eb3838d6981cfda322e70417eb7bfe748ac848b72af02a48e5e", "lib"),
-    "0.21": Stranger(
-        "mxnet-mkl==1.6.0", "f7926f02dd7bee3c4500484764a83de67625f2f42bb3520eb5111b221739bda5", "mxnet"
-    ),
+    "0.21": Stranger("mxnet-mkl==1.6.0", "f7926f02dd7bee3c4500484764a83de67625f2f42bb3520eb5111b221739bda5", "mxnet"),
     "DNNL 1.3": Stranger(
         "paddlepaddle==1.8.5", "39d7a076f7f4d646813f97bc499ae78e7498b0e9ca777eb5b29a3e8fecb61ca7", "paddle/libs"
     ),
@@ -72,9 +70,19 @@ def fetch(stranger: Stranger, folder: Path) -> Path:
     listed = folder / "requirement.txt"
     listed.write_text(f"{stranger.requirement}\n")
     target = folder / "unpacked"
-    argv = [find_uv_bin(), "pip", "install", "--python", sys.executable, "--target", str(target), "--no-deps", "--quiet"]
+    argv = [
+        find_uv_bin(),
+        "pip",
+        "install",
+        "--python",
+        sys.executable,
+        "--target",
+        str(target),
+        "--no-deps",
+        "--quiet",
+    ]
     argv += ["--python-version", stranger.python, "--python-platform", "x86_64-manylinux2014"]
-    argv += ["--only-binary", ":all:", "--require-hashes", "-r", str(listed)]
+    argv += ["--only-binary", ":all:", "--no-deps", "--require-hashes", "-r", str(listed)]
     if subprocess.run([*argv, "--offline"], capture_output=True, timeout=300).returncode:
         subprocess.run(argv, check=True, timeout=600)
     return target / stranger.libraries
