@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.environments import Answer, copy_environment, pip_install, uv
+from tests.e2e.loader_rows import NULL_HANDLE, PROGRAM, truth
 
 pytestmark = pytest.mark.e2e
 
@@ -268,3 +269,29 @@ def matches(seen: str, expected: str) -> bool:
     """Whether the same part ended in the same way; an error's text may hold more than what is expected."""
     part, _, how = expected.partition(": ")
     return seen == expected or (bool(how) and seen.startswith(f"{part}: ") and how in seen)
+
+
+DEEPBIND = """
+import os, sys
+flags = sys.getdlopenflags()
+sys.setdlopenflags(os.RTLD_LAZY | os.RTLD_DEEPBIND)
+import ideep4py
+sys.setdlopenflags(flags)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("first", "ends"),
+    [("import torch", "SIGABRT"), ("import ideep4py, torch", WORKS), (f"import torch{DEEPBIND}", WORKS)],
+    ids=["torch first", "ideep4py first", "RTLD_DEEPBIND"],
+)
+def test_truth_of_row_14(furnished: Callable[[Package], Path], tmp_path: Path, first: str, ends: str) -> None:
+    """MKL-DNN inside libtorch.so is global: ideep4py's own file is mapped, and its symbols are torch's."""
+    [package] = [one for one in PACKAGES if one.requirement == "torch==1.4.0"]
+    environment = furnished(package)
+    seen = truth(environment / "bin" / "python", {}, tmp_path, f"{first}\n{PROGRAM}")
+    assert seen.ends == ends, seen
+    assert (NULL_HANDLE in seen.stderr) == (ends == "SIGABRT")
+    assert Path(str(seen.used)).is_relative_to(environment.resolve() / "lib/python3.7/site-packages/ideep4py/lib")
+    assert Path(str(seen.visible)).name == "libtorch.so"
