@@ -23,11 +23,9 @@ sys.path[:] = [entry for entry in sys.path if entry != ""]  # a json.py in the c
 import ast
 import base64
 import errno
-import fcntl
 import json
 import os
 import re
-import select
 import stat
 import struct
 import subprocess
@@ -50,6 +48,7 @@ SYMBOLS = (
     "cblas_sgemm",
     "MKL_Get_Version_String",
 )
+OPENMP = SYMBOLS[4:7]
 ENGINES = SYMBOLS[:4]  # a file that defines one of them contains MKL-DNN or its successors
 INTERESTING = re.compile(
     r"lib(?:mkldnn|dnnl|onednn|mklml|mkl_|iomp5|omp(?=[-.])|gomp(?=[-.])(?!-plugin)|(?:scipy_)?openblas).*\.so"
@@ -58,8 +57,9 @@ ALGEBRA = re.compile(r"lib(?:[cf]?blas|lapack|[cf]?lapacke|satlas|tatlas|atlas|b
 SHARED = re.compile(r"\.so(?:\.|$)")
 KINDS_LEFT_OUT = re.compile(
     "(nfs|cifs|smb|9p|afs|ceph|gluster|lustre|gpfs|beegfs|ocfs|gfs|pvfs|orangefs|fuse($|[.])|autofs|proc|sysfs|cgroup|"
-    "dev|mqueue|debugfs|tracefs|securityfs|pstore|bpf|configfs|efivarfs|hugetlbfs|nsfs|binfmt|ramfs|rpc_pipefs|virtiofs)"
-)  # file systems of other machines, and those that hold no files
+    "dev|mqueue|debugfs|tracefs|securityfs|pstore|bpf|configfs|efivarfs|hugetlbfs|nsfs|binfmt|ramfs|rpc_pipefs|virtiofs|"
+    "overlay|aufs)"
+)  # file systems of other machines, those that hold no files, and views of folders that are walked anyway
 CONTAINER_BYTES = 1 << 20  # no file with MKL-DNN inside is smaller
 
 # What every child starts with: it speaks through a descriptor of its own, in Python literals, so that it needs no
@@ -182,7 +182,7 @@ fine = stage("import", load)
 tell("after", shared())
 if ctypes:
     libraries = [ctypes.CDLL(None)]
-    names = [path for path in shared() if os.path.basename(path).startswith(("libmkldnn", "libdnnl"))]
+    names = [path for path in shared() if os.path.basename(path).startswith(("libmkldnn", "libdnnl", "libonednn"))]
     for name in ["libmkldnn.so.0"] + names:
         try:
             libraries.append(ctypes.CDLL(name, mode=4))  # RTLD_NOLOAD: only what is there already
@@ -206,13 +206,18 @@ tell("mkl", words.value.decode("ascii", "replace").strip())
 )
 
 
+def raw(path):
+    """Return a path as bytes."""
+    return path if PY2 else path.encode(sys.getfilesystemencoding(), "surrogateescape")
+
+
 class Unusable(Exception):
     """A file that no loader can use; its text says why."""
 
 
 def native(data):
     """Return bytes of a file as the text type that paths have."""
-    return data if PY2 else data.decode("utf-8", "surrogateescape")
+    return data if PY2 else data.decode(sys.getfilesystemencoding(), "surrogateescape")
 
 
 class Image(object):
@@ -549,17 +554,14 @@ def contains_engine(path):
 
 def text(value):
     """Return Unicode text without lone surrogates, whatever bytes or text is given; None stays None."""
-    if value is None:
-        return None
-    if isinstance(value, bytes):
-        return value.decode("utf-8", "replace")
-    if PY2:
+    if value is None or PY2 and not isinstance(value, bytes):
         return value
-    try:
-        data = value.encode("utf-8", "surrogateescape")
-    except UnicodeEncodeError:
-        data = value.encode("utf-8", "replace")
-    return data.decode("utf-8", "replace")
+    if not isinstance(value, bytes):
+        try:
+            value = value.encode("utf-8", "surrogateescape")
+        except UnicodeEncodeError:
+            value = value.encode("utf-8", "replace")
+    return value.decode("utf-8", "replace")
 
 
 def clean(value):
@@ -568,31 +570,27 @@ def clean(value):
         return dict((text(key), clean(item)) for key, item in value.items())
     if isinstance(value, (list, tuple)):
         return [clean(item) for item in value]
-    if isinstance(value, (bytes, type(""))):
-        return text(value)
-    return value
+    return text(value) if isinstance(value, (bytes, type(""))) else value
 
 
 def read(path, limit=1 << 20):
-    """Return a file as text, None where it cannot be read."""
+    """Return the bytes of a file, None where it cannot be read."""
     try:
+        if not stat.S_ISREG(os.stat(path).st_mode):
+            return None
         with open(path, "rb") as stream:
-            return text(stream.read(limit))
+            return stream.read(limit)
     except (IOError, OSError):
         return None
 
 
 class Child(object):
-    """A process whose output is collected by ``wait_all``."""
+    """A process that is started now and waited for later; threads read what it prints."""
 
-    def __init__(self, name, argv, cookie, environment):
-        self.name = name
-        self.cookie = cookie
-        self.output = {1: b"", 2: b""}
-        self.timed_out = False
-        self.problem = None
-        self.seconds = 0.0
-        self.code = None
+    def __init__(self, argv, cookie, environment):
+        self.cookie, self.output = cookie, {1: b"", 2: b""}
+        self.ended = {"code": None, "timed_out": False, "problem": None, "seconds": 0.0}
+        self.process, self.threads = None, []
         self.started = time.time()
         try:
             with open(os.devnull, "rb") as nothing:
@@ -600,114 +598,58 @@ class Child(object):
                     argv, stdin=nothing, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment, close_fds=True
                 )
         except (OSError, ValueError) as error:
-            self.process = None
-            self.problem = str(error)
+            self.ended["problem"] = str(error)
+            return
+        for number, stream in ((1, self.process.stdout), (2, self.process.stderr)):
+            thread = threading.Thread(target=self.listen, args=(number, stream.fileno()))
+            thread.daemon = True
+            thread.start()
+            self.threads.append(thread)
 
-    def streams(self):
-        """Return the open descriptors, each with the stream that it belongs to."""
-        return dict(
-            (stream.fileno(), (stream, number))
-            for stream, number in ((self.process.stdout, 1), (self.process.stderr, 2))
-            if not stream.closed
-        )
-
-    def finish(self):
-        """Note how it ended and let go of its pipes."""
-        self.code = self.process.wait()
-        self.seconds = time.time() - self.started
-        for stream, number in self.streams().values():
-            self.read_rest(stream.fileno(), number)
-            stream.close()
-
-    def take(self, number, data):
-        """Keep what came on a stream; an import that prints without end must not fill the memory."""
-        self.output[number] = (self.output[number] + data)[-(1 << 20) :]
-
-    def read_rest(self, descriptor, number):
-        """Read what the ended child has left in a pipe: it may have written after the last look, and then ended.
-
-        A pipe holds 1 MiB at most, so a grandchild that goes on writing is not waited for.
-        """
-        fcntl.fcntl(descriptor, fcntl.F_SETFL, fcntl.fcntl(descriptor, fcntl.F_GETFL) | os.O_NONBLOCK)
-        for _ in range(16):
-            try:
-                data = os.read(descriptor, 65536)
-            except OSError:
-                return
+    def listen(self, number, descriptor):
+        """Keep the last of what comes; an import that prints without end must not fill the memory."""
+        while True:
+            data = os.read(descriptor, 65536)
             if not data:
-                return
-            self.take(number, data)
+                break
+            self.output[number] = (self.output[number] + data)[-(1 << 20) :]
+        self.ended["seconds"] = time.time() - self.started
 
-    def told(self):
-        """Return what the child told, by name."""
+    def told(self, timeout):
+        """Wait until it has ended, at most ``timeout`` seconds from its start, and return what it told, by name."""
+        while self.process and self.process.poll() is None:
+            if time.time() - self.started > timeout:
+                self.ended["timed_out"] = True
+                self.process.kill()
+            time.sleep(0.002)
+        for thread in self.threads:
+            thread.join(1)  # a grandchild may hold the pipe after the child itself has ended
+        self.ended["code"] = self.process and self.process.returncode
         answers = {}
         for part in self.output[1].split(self.cookie.encode("ascii")):
-            if not part.startswith(b"('"):
-                continue  # what an import printed
-            try:
-                name, value = ast.literal_eval(part.decode("ascii"))
-            except (ValueError, SyntaxError, TypeError):
-                continue
-            answers[name] = value
+            if part.startswith(b"('"):  # the rest is what an import printed
+                try:
+                    name, value = ast.literal_eval(part.decode("ascii"))
+                except (ValueError, SyntaxError, TypeError):
+                    continue
+                answers[name] = value
         return answers
 
 
-def wait_all(jobs, at_once, timeout):
-    """Start the jobs (callables that return a Child), at most ``at_once`` together; return children by name."""
-    waiting, running, done = list(jobs), [], {}
-    while waiting or running:
-        while waiting and len(running) < at_once:
-            child = waiting.pop(0)()
-            done[child.name] = child
-            if child.process is not None:
-                running.append(child)
-        streams = dict(
-            (descriptor, (child, stream, number))
-            for child in running
-            for descriptor, (stream, number) in child.streams().items()
-        )
-        # A short wait, because a grandchild may hold a pipe open after the child itself has ended.
-        ready = select.select(list(streams), [], [], 0.05)[0] if streams else time.sleep(0.005) or []
-        for descriptor in ready:
-            child, stream, number = streams[descriptor]
-            data = os.read(descriptor, 65536)
-            if data:
-                child.take(number, data)
-            else:
-                stream.close()
-        for child in list(running):
-            if time.time() - child.started > timeout:
-                child.timed_out = True
-                child.process.kill()
-            elif ready or child.process.poll() is None:
-                if child.streams() or child.process.poll() is None:
-                    continue
-            child.finish()
-            running.remove(child)
-    return done
-
-
-def python_child(name, source, request, cookie, environment, arguments=(), options=("-B",)):
-    """Return a callable that starts a child Python with this source."""
+def python_child(source, request, cookie, environment, arguments=(), options=("-B",)):
+    """Start a child Python with this source."""
     argv = request["emulator"] + [sys.executable] + list(options) + ["-c", source, cookie] + list(arguments)
-    return lambda: Child(name, argv, cookie, environment)
+    return Child(argv, cookie, environment)
 
 
 def inherited_environment(held):
     """Return the variables that the user has: a .pth file may have changed os.environ since this process was started,
     and those in ``held`` were kept from it.
     """
-    try:
-        with open("/proc/self/environ", "rb") as stream:
-            pairs = [item.split(b"=", 1) for item in stream.read().split(b"\0") if b"=" in item]
-    except (IOError, OSError):
-        pairs = []
-    if not PY2:
-        coding = sys.getfilesystemencoding()
-        pairs = [(one.decode(coding, "surrogateescape"), two.decode(coding, "surrogateescape")) for one, two in pairs]
-    environment = dict(pairs or os.environ)
-    for name, value in held.items():
-        environment[str(name)] = value.encode("utf-8") if PY2 else value
+    items = (read("/proc/self/environ", 1 << 24) or b"").split(b"\0")
+    pairs = [item.split(b"=", 1) for item in items if b"=" in item]
+    environment = dict((native(name), native(value)) for name, value in pairs) or dict(os.environ)
+    environment.update(held)
     return environment
 
 
@@ -792,7 +734,7 @@ class Collection(object):
         if self.package and path.startswith(self.package + "/"):
             place = "ideep4py"
         places = self.places.setdefault(path, [])
-        if place not in places:
+        if place not in places and not (place == "disk" and places):
             places.append(place)
 
     def look_into(self, folder, place):
@@ -867,7 +809,7 @@ def walk_disks(state, roots, deadline):
     if roots:
         points, every = [plain(root) for root in roots], set()
     else:
-        points, every = local_disks(read("/proc/self/mountinfo") or "")
+        points, every = local_disks(text(read("/proc/self/mountinfo", 1 << 24)) or "")
     for point in points or ["/"]:
         state.walk(point, "disk", deadline, shut=every | set(["/proc", "/sys", "/dev"]))
 
@@ -876,39 +818,41 @@ class Owners(object):
     """Who brought a file: a distribution by its RECORD, conda, or dpkg."""
 
     def __init__(self):
-        self.recorded = {}
-        self.conda = {}
+        self.recorded, self.conda, self.folders = {}, {}, set()
 
     def read_records(self, folder):
-        """Read which libraries the distributions of a folder list; returns the paths of those of interest."""
-        base, interesting = os.path.realpath(folder), []
-        for name in listing(folder):
+        """Read which libraries the distributions of a folder list; returns those of interest outside of it."""
+        base, outside = os.path.realpath(folder), []
+        if base in self.folders:
+            return outside
+        self.folders.add(base)
+        for name in listing(base):
+            info = os.path.join(base, name)
             if name.endswith(".dist-info"):
-                start, text_ = base, read(os.path.join(base, name, "RECORD"), 1 << 26)
+                start, words = base, read(os.path.join(info, "RECORD"), 1 << 26)
             elif name.endswith(".egg-info"):
-                start = os.path.join(base, name)
-                text_ = read(os.path.join(start, "installed-files.txt"), 1 << 26)
+                start, words = info, read(os.path.join(info, "installed-files.txt"), 1 << 26)
             else:
                 continue
-            for line in (text_ or "").split("\n"):
-                if ".so" in line:
-                    if line.startswith('"'):
-                        path = line[1:].split('"')[0]
-                    else:
-                        path = line.split(",")[0].strip()
-                    path = os.path.join(start, path if not PY2 else path.encode("utf-8"))
+            for line in (words or b"").split(b"\n"):
+                if b".so" in line:
+                    path = line[1:].split(b'"')[0] if line.startswith(b'"') else line.split(b",")[0].strip()
+                    path = os.path.join(start, native(path))
                     if "/.." in path:
                         path = os.path.normpath(path)
-                    self.recorded[path] = os.path.join(base, name)
-                    if INTERESTING.match(os.path.basename(path)):
-                        interesting.append(path)
-        return interesting
+                        if not path.startswith(base + "/") and INTERESTING.match(os.path.basename(path)):
+                            outside.append(path)
+                    self.recorded[path] = info
+        return outside
 
     def of(self, paths):
         """Return who brought each path, as far as anybody did."""
         found, left = {}, {}
         for path in paths:
             where = os.path.join(os.path.realpath(os.path.dirname(path)), os.path.basename(path))
+            packages = re.match("/.*?/(?:site|dist)-packages(?=/)", where)
+            if packages:
+                self.read_records(packages.group(0))
             owner = self.distribution(where) or self.of_conda(where)
             if owner:
                 found[path] = owner
@@ -923,8 +867,9 @@ class Owners(object):
         egg = re.search(r"/([^/]+?)-([^/-]+)(?:-py[^/]*)?\.egg/", path)
         if info is None:
             return "%s %s" % egg.groups() if egg else None
-        head = (read(os.path.join(info, "METADATA")) or read(os.path.join(info, "PKG-INFO")) or "").split("\n\n")[0]
-        names = [re.search("(?m)^%s:[ \t]*(.*?)[ \t\r]*$" % name, head) for name in ("Name", "Version")]
+        head = read(os.path.join(info, "METADATA")) or read(os.path.join(info, "PKG-INFO"))
+        head = (text(head) or "").replace("\r", "").split("\n\n")[0]
+        names = [re.search("(?m)^%s:[ \t]*(.*?)[ \t]*$" % name, head) for name in ("Name", "Version")]
         return " ".join(one.group(1) for one in names if one) or None
 
     def of_conda(self, path):
@@ -937,20 +882,11 @@ class Owners(object):
             if self.conda[prefix]:
                 wanted = json.dumps(path[len(prefix) + 1 :]).encode("ascii")
                 for one in self.conda[prefix]:
-                    if wanted in read_bytes(one, 1 << 26):
+                    if wanted in (read(one, 1 << 26) or b""):
                         return "conda " + " ".join(os.path.basename(one)[: -len(".json")].rsplit("-", 2)[:2])
                 return None
             prefix = os.path.dirname(prefix)
         return None
-
-
-def read_bytes(path, limit):
-    """Return the bytes of a file, none where it cannot be read."""
-    try:
-        with open(path, "rb") as stream:
-            return stream.read(limit)
-    except (IOError, OSError):
-        return b""
 
 
 def of_dpkg(paths, folder="/var/lib/dpkg/info"):
@@ -960,12 +896,12 @@ def of_dpkg(paths, folder="/var/lib/dpkg/info"):
         for name in names:
             # A list may say /lib where /lib is a link to /usr/lib by now.
             for one in (name, "/usr" + name, name[4:] if name.startswith("/usr/") else name):
-                wanted.append((one.encode("utf-8", *([] if PY2 else ["surrogateescape"])) if not PY2 else one, path))
+                wanted.append((raw(one), path))
     stems = set(b"/" + os.path.basename(one)[:8] for one, _ in wanted)
     found = {}
     for name in listing(folder) if wanted else []:
         if name.endswith(".list"):
-            data = read_bytes(os.path.join(folder, name), 1 << 26)
+            data = read(os.path.join(folder, name), 1 << 26) or b""
             if any(stem in data for stem in stems):
                 for one, path in wanted:
                     if b"\n" + one + b"\n" in data:
@@ -999,14 +935,11 @@ NOTHING = "libideepdoctor-nothing.so"
 
 
 def loader_child(loader, request, cookie, executable):
-    """Return a callable that lets the dynamic loader tell where it searches: for a library that is nowhere."""
-    variables = {
-        "LD_DEBUG": "libs",
-        "LD_PRELOAD": NOTHING,
-        "LD_LIBRARY_PATH": "/proc:/proc/LIB=$LIB:/proc/PLATFORM=$PLATFORM",
-        "PATH": os.defpath,
-    }
-    return lambda: Child("loader", request["emulator"] + [loader, "--list", executable], cookie, variables)
+    """Let the dynamic loader tell where it searches, by a search for a library that is nowhere."""
+    variables = dict(os.environ, LD_DEBUG="libs", LD_PRELOAD=NOTHING)
+    variables["LD_LIBRARY_PATH"] = "/proc:/proc/LIB=$LIB:/proc/PLATFORM=$PLATFORM"
+    variables.pop("LD_DEBUG_OUTPUT", None)
+    return Child(request["emulator"] + [loader, "--list", executable], cookie, variables)
 
 
 def loader_folders(words):
@@ -1092,23 +1025,22 @@ class Closure(object):
 def preloaded(variables, preload_file):
     """Return what LD_PRELOAD and /etc/ld.so.preload ask for."""
     lines = [line.partition("#")[0] for line in (preload_file or "").splitlines()]
-    return [one for words in [variables.get("LD_PRELOAD") or ""] + lines for one in re.split(r"[\s:]+", words) if one]
+    words = " ".join([variables.get("LD_PRELOAD") or ""] + lines)
+    return [one for one in re.split(r"[\s:]+", words) if one]
 
 
 SHELL = re.compile(
-    r"""(?:^|[\s;&|({])(?P<name>LD_PRELOAD|LD_LIBRARY_PATH)=(?P<value>(?:"[^"]*"|'[^']*'|[^\s;&|)"'])+)(?P<rest>[^;&|)]*)"""
+    r"""(?:^|[\s;&|({])(?P<name>LD_PRELOAD|LD_LIBRARY_PATH)=(?P<value>(?:"[^"]*"|'[^']*'|[^\s;&|)"'])+)(?=(?P<rest>[^;&|)]*))"""
 )
 CSH = re.compile(r"(?:^|[\s;&|])setenv\s+(?P<name>LD_PRELOAD|LD_LIBRARY_PATH)\s+(?P<value>\"[^\"]*\"|'[^']*'|[^\s;]+)")
-FISH = re.compile(
-    r"(?:^|[\s;])set\s+(?:-\S+\s+)*(?<!-e )(?<!--erase )(?P<name>LD_PRELOAD|LD_LIBRARY_PATH)\s+(?P<value>[^;#]+)"
-)
+FISH = re.compile(r"(?:^|[\s;])set\s+(?:-\S+\s+)*(?P<name>LD_PRELOAD|LD_LIBRARY_PATH)\s+(?P<value>[^;#]+)")
 
 
 def variable_sources(paths):
     """Return the lines of shell files that set a variable of the loader for later programs; paths come with a kind."""
     found = []
     for path, kind in paths:
-        for number, line in enumerate((read(path) or "").splitlines(), 1):
+        for number, line in enumerate((text(read(path)) or "").splitlines(), 1):
             if "LD_" not in line or line.lstrip().startswith("#"):
                 continue
             pattern = FISH if path.endswith(".fish") else CSH if re.search(r"csh(rc)?$", path) else SHELL
@@ -1118,16 +1050,9 @@ def variable_sources(paths):
                 if rest and not exported and not re.match(r"#|[A-Za-z_]\w*=|export\b", rest):
                     continue  # set for one command
                 value = re.sub("[\"']", "", match.group("value")).strip()
-                found.append(
-                    {
-                        "name": match.group("name"),
-                        "value": value,
-                        "path": path,
-                        "line_number": number,
-                        "line": line,
-                        "kind": kind,
-                    }
-                )
+                if value:
+                    told = {"name": match.group("name"), "value": value, "path": path, "line_number": number}
+                    found.append(dict(told, line=line, kind=kind))
     return found
 
 
@@ -1143,17 +1068,6 @@ def shell_files(prefix, home):
     return paths
 
 
-def collecting(children, timeout):
-    """Return a thread that collects the output of children that were started already, and their answers by name."""
-    done = {}
-    thread = threading.Thread(
-        target=lambda: done.update(wait_all([lambda child=child: child for child in children], len(children), timeout))
-    )
-    thread.daemon = True
-    thread.start()
-    return thread, done
-
-
 def package_folder(path, name):
     """Return the folder of the package that an import would take."""
     for entry in path:
@@ -1165,14 +1079,9 @@ def package_folder(path, name):
 
 def extension_suffixes():
     """Return how the names of extension modules end that this interpreter imports, the preferred first."""
-    try:
-        from importlib.machinery import EXTENSION_SUFFIXES
-
-        return list(EXTENSION_SUFFIXES)
-    except ImportError:
-        import imp
-
-        return [suffix for suffix, _, kind in imp.get_suffixes() if kind == imp.C_EXTENSION]
+    if PY2:
+        return [suffix for suffix, _, kind in __import__("imp").get_suffixes() if kind == 3]
+    return __import__("_imp").extension_suffixes()
 
 
 def binding_of(folder):
@@ -1214,7 +1123,7 @@ def look_around(state, owners, path, environment, others, deadline):
     stdlib = os.path.realpath(os.path.dirname(os.__file__))
     for entry in path:
         for one in owners.read_records(entry):
-            state.meet(one, "prefix" if "/site-packages/" not in one else "site-packages")
+            state.meet(one, "prefix")
     for entry in path:
         real = os.path.realpath(entry)
         if os.path.isdir(entry) and real != stdlib and real != os.path.join(stdlib, "lib-dynload"):
@@ -1236,49 +1145,42 @@ def look_around(state, owners, path, environment, others, deadline):
             if name.startswith("python") and os.path.isdir(inner):
                 owners.read_records(inner)
                 state.walk(inner, "other environment", deadline)
-    state.walk("/opt/intel", "/opt/intel", deadline, most=100000, depth=7, contained=False)
+    if os.path.isdir("/opt/intel"):
+        state.walk("/opt/intel", "/opt/intel", deadline, most=100000, depth=7, contained=False)
 
 
-def started_answer(child, cookie):
+def started_answer(child, cookie, timeout):
     """Return what became of the child that imported ideep4py."""
-    told = child.told()
-    errors = [text(part) for part in child.output[2].split(cookie.encode("ascii"))]
-    ended = {"code": child.code, "timed_out": child.timed_out, "problem": child.problem, "seconds": child.seconds}
-    return {
-        "at_start": told.pop("at_start", []),
-        "after": told.pop("after", []),
-        "visible": told.pop("visible", {}),
-        "bound": told.pop("bound", {}),
-        "told": told,
-        "stderr": [part[-TEXT_LIMIT:] for part in errors],
-        "ended": ended,
-    }
+    told = child.told(timeout)
+    answer = dict((name, told.pop(name, [])) for name in ("at_start", "after"))
+    answer.update((name, told.pop(name, {})) for name in ("visible", "bound"))
+    errors = [text(part)[-TEXT_LIMIT:] for part in child.output[2].split(cookie.encode("ascii"))]
+    return dict(answer, told=told, stderr=errors, ended=child.ended)
 
 
 def ask_mkl(state, request, cookie, timeout):
     """Load at most four files in children that may die, and return what they say of their version, by path."""
-    asked, children = set(), {}
     rank = ["ideep4py", "LD_PRELOAD", "LD_LIBRARY_PATH", "prefix", "conda", "site-packages"]
-    order = sorted(state.places, key=lambda path: [rank.index(one) if one in rank else 9 for one in state.places[path]])
+    order = sorted(state.places, key=lambda path: min((rank + state.places[path]).index(p) for p in state.places[path]))
+    chosen = {}
     for path in order:
         elf = state.objects[path]
         if re.match("libmklml|libmkl_rt", os.path.basename(path)) and "MKL_Get_Version_String" in elf["exports"]:
-            if elf["identity"] not in asked and not elf["problem"] and len(asked) < 4:
-                asked.add(elf["identity"])
-                plain_options = ("-B", "-E", "-s")
-                start = python_child(path, MKL, request, cookie, dict(os.environ), [path], options=plain_options)
-                children[path] = start
-    done = wait_all(list(children.values()), 2, min(timeout, 20)) if children else {}
-    told = dict((path, child.told().get("mkl")) for path, child in done.items())
-    return dict((path, words) for path, words in told.items() if words)
+            if not elf["problem"] and len(chosen) < 4:
+                chosen.setdefault(elf["identity"], path)
+    children = []
+    for path in chosen.values():
+        variables = dict(os.environ, LD_LIBRARY_PATH=os.path.dirname(path))  # it may need its neighbours
+        children.append((path, python_child(MKL, request, cookie, variables, [path], ("-B", "-E", "-s"))))
+    told = [(path, child.told(min(timeout, 20)).get("mkl")) for path, child in children]
+    return dict((path, words) for path, words in told if words)
 
 
 def main():
     """Answer the request."""
     cookie = sys.argv[1]
     request = json.loads(base64.urlsafe_b64decode(sys.argv[2].encode("ascii")).decode("ascii"))
-    if PY2:
-        request = encoded(request)
+    request = with_paths(request)
     request["emulator"] = request.get("emulator") or []
     timeout = float(request.get("timeout_seconds") or 30)
     if request.get("cwd"):
@@ -1294,22 +1196,20 @@ def main():
         pass
     begun = time.time()
     environment = inherited_environment(request.get("loader_variables") or {})
-    look = python_child("look", LOOK, request, cookie, environment)()
-    started = []
-    if request.get("start"):
-        bound = ["omp_get_max_threads", "GOMP_parallel", "__kmpc_fork_call"]
-        visible = ["mkldnn_memory_set_data_handle", "mkldnn_version", "dnnl_version", "dnnl_memory_set_data_handle"]
-        arguments = [",".join(visible), ",".join(bound)]
-        started = [python_child("started", START, request, cookie, environment, arguments)()]
+    look = python_child(LOOK, request, cookie, environment)
     state, owners = Collection(), Owners()
     executable = os.path.realpath(sys.executable or "/proc/self/exe")
     loader = (state.load(executable) or {}).get("interpreter")
-    children = [look]
-    if loader:
-        children.append(loader_child(loader, request, cookie, executable)())
-    children = wait_all([lambda child=child: child for child in children if child.process], 2, timeout)
-    collector = collecting([child for child in started if child.process], timeout)
-    answer = static_answer(state, owners, request, environment, executable, children, begun + timeout)
+    asked = loader_child(loader, request, cookie, executable) if loader else None
+    started = None
+    if request.get("start"):
+        arguments = [",".join(ENGINES), ",".join(OPENMP)]
+        started = python_child(START, request, cookie, environment, arguments)
+    path = look.told(timeout).get("look", sys.path)
+    if asked:
+        asked.told(timeout)
+    search = loader_folders(native(asked.output[1] + asked.output[2]) if asked else "")
+    answer = static_answer(state, owners, request, environment, executable, path, search, begun + timeout)
     if request.get("deep"):
         seconds = float(request.get("walk_seconds") or 10 * timeout)
         walk_disks(state, request.get("roots"), time.time() + seconds)
@@ -1324,42 +1224,39 @@ def main():
         {"path": path, "places": places, "owner": brought.get(path)} for path, places in sorted(state.places.items())
     ]
     answer["objects"] = state.objects
-    asked = request.get("deep") or request.get("start")
-    answer["mkl_versions"] = ask_mkl(state, request, cookie, timeout) if asked else {}
-    collector[0].join()
-    answer["started"] = started_answer(started[0], cookie) if started else None
+    may_load = request.get("deep") or request.get("start")
+    answer["mkl_versions"] = ask_mkl(state, request, cookie, timeout) if may_load else {}
+    answer["started"] = started_answer(started, cookie, timeout) if started else None
     data = (cookie + json.dumps(clean(answer)) + cookie + "\n").encode("ascii")
     sys.stdout.flush()
     while data:
         data = data[os.write(1, data) :]
 
 
-def encoded(value):
-    """Return a request with byte strings for text: paths of 2.7."""
+def with_paths(value):
+    """Return a request with its texts as the type that paths have."""
     if isinstance(value, dict):
-        return dict((encoded(key), encoded(item)) for key, item in value.items())
+        return dict((with_paths(key), with_paths(item)) for key, item in value.items())
     if isinstance(value, list):
-        return [encoded(item) for item in value]
-    return value if isinstance(value, (bool, int, float, type(None))) else value.encode("utf-8")
+        return [with_paths(item) for item in value]
+    return native(value.encode("utf-8")) if hasattr(value, "encode") else value
 
 
-def static_answer(state, owners, request, environment, executable, children, deadline):
+def static_answer(state, owners, request, environment, executable, path, search, deadline):
     """Return all of the answer that files alone tell, but for what was found."""
-    words = b"".join(children["loader"].output.values()) if "loader" in children else b""
-    default, first, tokens = loader_folders(native(words))
-    path = children["look"].told().get("look") if "look" in children else None
-    path = sys.path if path is None else path
+    default, first, tokens = search
     variables = dict((name, environment.get(name)) for name in ("LD_LIBRARY_PATH", "LD_PRELOAD", "LD_AUDIT"))
-    preload_file = read("/etc/ld.so.preload")
-    cache = loader_cache(read_bytes("/etc/ld.so.cache", 1 << 26))
+    preload_file = text(read("/etc/ld.so.preload"))
+    cache = loader_cache(read("/etc/ld.so.cache", 1 << 26) or b"")
     state.package = package_folder(path, "ideep4py")
     binding = binding_of(state.package) if state.package else None
     numpy = package_folder(path, "numpy")
     modules = numpy_modules(state, numpy) if numpy else []
     closure = Closure(state, executable, default, first, tokens, cache)
     library_path = [
-        closure.expand(one, executable) for one in re.split("[:;]", variables["LD_LIBRARY_PATH"] or "") if one
+        closure.expand(one or ".", executable) for one in re.split("[:;]", variables["LD_LIBRARY_PATH"] or "")
     ]
+    library_path = library_path if variables["LD_LIBRARY_PATH"] else []
     for folder in library_path:
         closure.add_folder(folder)
     for name in preloaded(variables, preload_file):
