@@ -82,7 +82,7 @@ def fetch(stranger: Stranger, folder: Path) -> Path:
         "--quiet",
     ]
     argv += ["--python-version", stranger.python, "--python-platform", "x86_64-manylinux2014"]
-    argv += ["--only-binary", ":all:", "--no-deps", "--require-hashes", "-r", str(listed)]
+    argv += ["--only-binary", ":all:", "--require-hashes", "-r", str(listed)]
     if subprocess.run([*argv, "--offline"], capture_output=True, timeout=300).returncode:
         subprocess.run(argv, check=True, timeout=600)
     return target / stranger.libraries
