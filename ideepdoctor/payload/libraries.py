@@ -465,15 +465,16 @@ class Image(object):
         self.fields["versions_needed"] = dict((name, wanted) for name, wanted in needs.items() if wanted)
         self.fields["versions_defined"] = defined
 
-    def own_version(self, name):
+    def own_version(self):
         """Return the version that the file itself tells without being loaded, None where it does not."""
+        exports = self.fields["exports"]
         for symbol in ("mkldnn_version", "dnnl_version"):
-            if symbol in self.fields["exports"]:
+            if symbol in exports:
                 return self.engine_version(symbol)
-        if re.match("libi?omp", name):
-            return self.searched(b"@[(]#[)] (?:Intel[(]R[)]|LLVM) OMP version: ([0-9.]+)")
-        if "openblas" in name:
-            return self.searched(b"OpenBLAS ([0-9]+[.][0-9]+[.][0-9]+(?:[.]dev)?)")
+        if "__kmpc_fork_call" in exports:
+            return self.searched(b" OMP version: ", b"[0-9.]+")
+        if "cblas_sgemm" in exports and "openblas" in self.fields.get("soname", ""):
+            return self.searched(b"OpenBLAS ", b"[0-9]+[.][0-9]+[.][0-9]+(?:[.]dev)?")
         return None
 
     def engine_version(self, symbol):
@@ -489,13 +490,17 @@ class Image(object):
         numbers = self.unpack("iii", self.offset_of(target))
         return "%d.%d.%d" % numbers if all(0 <= one < 10000 for one in numbers) else None
 
-    def searched(self, pattern):
-        """Return what the first group of a pattern matches in the last 16 MiB; constants stand near the end."""
+    def searched(self, words, pattern):
+        """Return what stands after these words, in the last 16 MiB; constants stand near the end."""
         for end in range(self.size, max(0, self.size - (1 << 24)), -(1 << 20)):
             start = max(0, end - (1 << 20))
-            found = re.search(pattern, self.pread(end - start + 100, start))
-            if found:
-                return native(found.group(1)).rstrip(".")
+            data = self.pread(end - start + 100, start)
+            place = data.find(words)
+            while place >= 0:
+                found = re.match(pattern, data[place + len(words) :][:40])
+                if found:
+                    return native(found.group(0)).rstrip(".")
+                place = data.find(words, place + 1)
         return None
 
 
@@ -521,7 +526,7 @@ def read_elf(path):
         image = Image(descriptor, found["size_bytes"], found)
         image.read_versions()
         found["exports"] = [name for name in SYMBOLS if image.symbol(name) is not None]
-        found["version"] = image.own_version(os.path.basename(path))
+        found["version"] = image.own_version()
     except Unusable as error:
         found["problem"] = str(error)
     except (IOError, OSError) as error:
@@ -710,6 +715,7 @@ class Collection(object):
 
     def __init__(self):
         self.objects = {}
+        self.twins = {}  # path of the first name of a file, by its identity
         self.places = {}
         self.package = None  # folder of ideep4py
         self.visited = set()
@@ -720,9 +726,17 @@ class Collection(object):
         """Return the headers of a file, read once; None where there is none."""
         path = plain(path)
         if path not in self.objects:
-            found = read_elf(path) if os.path.lexists(path) else None
-            if found is None:
+            if not os.path.lexists(path):
                 return None
+            try:
+                state = os.stat(path)
+                twin = self.twins.setdefault((state.st_dev, state.st_ino), path)
+            except OSError:
+                twin = path
+            found = dict(self.objects[twin], real_path=os.path.realpath(path)) if twin in self.objects else None
+            found = found or read_elf(path)
+            if found is None:
+                return None  # it went away meanwhile
             self.objects[path] = found
         return self.objects[path]
 

@@ -326,17 +326,30 @@ def test_a_function_of_that_name_that_does_something_else(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "version"),
+    ("symbol", "soname", "text", "version"),
     [
-        ("libiomp5.so", "@(#) Intel(R) OMP version: 5.0.20170525", "5.0.20170525"),
-        ("libomp.so", "@(#) LLVM OMP version: 5.0.20140926", "5.0.20140926"),
-        ("libopenblasp-r0-39a31c03.2.18.so", "OpenBLAS 0.2.18 NO_AFFINITY", "0.2.18"),
-        ("libother.so", "OpenBLAS 0.2.18", None),
+        ("__kmpc_fork_call", "libiomp5.so", "@(#) Intel(R) OMP version: 5.0.20170525", "5.0.20170525"),
+        ("__kmpc_fork_call", "libomp.so", "@(#) LLVM OMP version: 5.0.20140926", "5.0.20140926"),
+        ("__kmpc_fork_call", "libomp.so", "no version here", None),
+        ("cblas_sgemm", "libopenblasp-r0-39a31c03.2.18.so", "OpenBLAS is... OpenBLAS 0.2.18 NO_AFFINITY", "0.2.18"),
+        ("cblas_sgemm", "libother.so", "OpenBLAS 0.2.18", None),
+        ("other", "libiomp5.so", "@(#) Intel(R) OMP version: 5.0.20170525", None),
     ],
 )
-def test_the_version_is_a_string(tmp_path: Path, name: str, text: str, version: str | None) -> None:
-    path = make_library(tmp_path / name, f'const char text[] = "{text}"; const char rest[3000000] = {{1}};')
-    assert read(path)["version"] == version
+def test_the_version_is_a_string(tmp_path: Path, symbol: str, soname: str, text: str, version: str | None) -> None:
+    source = f'const char text[] = "{text}"; const char rest[3000000] = {{1}}; int {symbol}(void) {{ return 0; }}'
+    assert read(make_library(tmp_path / "a.so", source, soname=soname))["version"] == version
+
+
+@pytest.mark.parametrize("before", range(-60, 61, 3))
+def test_a_version_across_the_border_of_two_reads(tmp_path: Path, before: int) -> None:
+    """What is searched is read in pieces from the end; a text that lies on a border is found all the same."""
+    library = make_library(tmp_path / "a.so", "int __kmpc_fork_call(void) { return 0; }")
+    words = b"@(#) Intel(R) OMP version: 5.0.20170525\0"
+    data = library.read_bytes()
+    rest = bytes((1 << 20) - len(words) + before)
+    library.write_bytes(data + words + rest)
+    assert read(library)["version"] == "5.0.20170525"
 
 
 def test_what_decides_the_search(tmp_path: Path) -> None:
