@@ -296,7 +296,7 @@ class Image(object):
             else:
                 kind, start, address, _, length, memory, flags, align = self.unpack("IIIIIIII", offset + index * 32)
             if kind == 1:
-                self.segments.append((address, address + length, start))
+                self.segments.append((address, start, start + length, flags & 2))
                 cut = cut or start + length > self.size
             elif kind == 2:
                 dynamic = (start, length)
@@ -356,9 +356,9 @@ class Image(object):
 
     def offset_of(self, address):
         """Return where in the file an address of the running library comes from."""
-        for first, last, start in self.segments:
-            if first <= address < last:
-                return address - first + start
+        for base, first, last, _ in self.segments:
+            if base <= address < base + last - first:
+                return address - base + first
         raise Unusable("damaged")
 
     def string(self, index):
@@ -491,16 +491,17 @@ class Image(object):
         return "%d.%d.%d" % numbers if all(0 <= one < 10000 for one in numbers) else None
 
     def searched(self, words, pattern):
-        """Return what stands after these words, in the last 16 MiB; constants stand near the end."""
-        for end in range(self.size, max(0, self.size - (1 << 24)), -(1 << 20)):
-            start = max(0, end - (1 << 20))
-            data = self.pread(end - start + 100, start)
-            place = data.find(words)
-            while place >= 0:
-                found = re.match(pattern, data[place + len(words) :][:40])
-                if found:
-                    return native(found.group(0)).rstrip(".")
-                place = data.find(words, place + 1)
+        """Return what stands after these words, in the last 4 MiB of a segment that is not written: constants."""
+        for _, first, last, writable in reversed(self.segments):
+            for end in range(last, max(first, last - (1 << 22)), -(1 << 20)) if not writable else ():
+                start = max(first, end - (1 << 20))
+                data = self.pread(end - start + 100, start)
+                place = data.find(words)
+                while place >= 0:
+                    found = re.match(pattern, data[place + len(words) : place + len(words) + 40])
+                    if found:
+                        return native(found.group(0)).rstrip(".")
+                    place = data.find(words, place + 1)
         return None
 
 
