@@ -310,6 +310,14 @@ class Sandbox:
         place = self._place(path)
         place.symlink_to(os.path.relpath(self.root + target, place.parent) if target.startswith("/") else target)
 
+    def remove(self, path: str) -> None:
+        """Take a file away, or an empty folder; behind a link, what it leads to."""
+        place = Path(os.path.realpath(self.root + path))
+        if place.is_dir():
+            place.rmdir()
+        else:
+            place.unlink()
+
     def make_cache(self, *folders: str) -> None:
         """Let ldconfig write /etc/ld.so.cache from these folders and the default ones; it makes no links."""
         self.put("/etc/ld.so.conf", "".join(f"{folder}\n" for folder in folders).encode())

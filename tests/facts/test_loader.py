@@ -157,9 +157,158 @@ def put_up(box: Sandbox, scene: Scene) -> World:
     return box.world(library_path=scene.library_path, preload=scene.preload)
 
 
+def first_choice(predicted: Sequence[Loaded]) -> Loaded | None:
+    """The first library that was searched for and has others behind it."""
+    return next((one for one in predicted if one.passed_over and one.path and one.step != "already loaded"), None)
+
+
 @given(SCENES)
 @settings(max_examples=250, deadline=None, suppress_health_check=list(HealthCheck))
 def test_any_tree_is_loaded_as_the_real_loader_does(scene: Scene) -> None:
+    """Without the file that won, the first of those that were passed over wins."""
     with Sandbox(program(scene.program_needs, *scene.program)) as box:
         world = put_up(box, scene)
         assert differences(world, scene.opened, box.run(world, scene.opened)) == []
+        chosen = first_choice(predict(world, scene.opened))
+        if chosen is not None and chosen.path is not None:
+            box.remove(chosen.path)
+            world = box.world(library_path=scene.library_path, preload=scene.preload)
+            assert differences(world, scene.opened, box.run(world, scene.opened)) == []
+            now = next(one for one in predict(world, scene.opened) if (one.name, one.by) == (chosen.name, chosen.by))
+            # A damaged preload is passed over and no more.
+            taken, expected = now.path or now.passed_over[0], chosen.passed_over[0]
+            assert world.files[taken].real_path == world.files[expected].real_path
+
+
+def elf(path: str, *needed: str, **values: Any) -> ElfFile:
+    """A good library for x86-64 that needs these names."""
+    return ElfFile(
+        **{
+            "path": path,
+            "real_path": path,
+            "bits": 64,
+            "little_endian": True,
+            "machine": 62,
+            "needed": needed,
+            **values,
+        }
+    )
+
+
+PYTHON = elf("/usr/bin/python")
+
+
+def world(*files: ElfFile, **values: Any) -> World:
+    """A world with these files and a program that needs nothing, unless they have another /usr/bin/python."""
+    return World(
+        **{
+            "files": {file.path: file for file in (PYTHON, *files)},
+            "executable": "/usr/bin/python",
+            "library_path": None,
+            "preload": None,
+            **values,
+        }
+    )
+
+
+def took(predicted: Sequence[Loaded]) -> list[str | None]:
+    return [loaded.path for loaded in predicted]
+
+
+def one(predicted: Sequence[Loaded], name: str) -> Loaded:
+    """The only entry for a name."""
+    (found,) = [loaded for loaded in predicted if loaded.name == name]
+    return found
+
+
+def found_by(asker: ElfFile, *folders: str, **values: Any) -> tuple[str | None, str, tuple[str, ...]]:
+    """Path, step and what was passed over for libb.so, which the file needs and each of the folders has."""
+    loaded = one(
+        predict(world(asker, *(elf(f"{folder}/libb.so") for folder in folders), **values), [asker.path]), "libb.so"
+    )
+    return loaded.path, loaded.step, loaded.passed_over
+
+
+EVERYWHERE = ("/default", "/cached", "/runpath", "/env", "/rpath")
+EVERY_STEP: dict[str, Any] = {
+    "library_path": "/env",
+    "cache": (("libb.so", "/cached/libb.so"),),
+    "default_folders": ("/default",),
+}
+
+
+def test_steps_of_a_file_with_rpath_in_order() -> None:
+    asker = elf("/a/liba.so", "libb.so", rpath="/rpath")
+    steps = ("DT_RPATH of /a/liba.so", "LD_LIBRARY_PATH", "ld.so cache", "default folder")
+    folders = ["/rpath", "/env", "/cached", "/default"]
+    for place, step in enumerate(steps):
+        there = folders[place:]
+        path, *others = (f"{folder}/libb.so" for folder in there)
+        assert found_by(asker, *reversed(there), "/runpath", **EVERY_STEP) == (path, step, tuple(others))
+    assert found_by(asker, "/runpath", **EVERY_STEP) == (None, "not found", ())
+
+
+def test_steps_of_a_file_with_runpath_in_order() -> None:
+    """Its own DT_RPATH does not count then."""
+    asker = elf("/a/liba.so", "libb.so", rpath="/rpath", runpath="/runpath")
+    steps = ("LD_LIBRARY_PATH", "DT_RUNPATH of /a/liba.so", "ld.so cache", "default folder")
+    folders = ["/env", "/runpath", "/cached", "/default"]
+    for place, step in enumerate(steps):
+        there = folders[place:]
+        path, *others = (f"{folder}/libb.so" for folder in there)
+        assert found_by(asker, *reversed(there), "/rpath", **EVERY_STEP) == (path, step, tuple(others))
+
+
+CHAIN = ("/p", "/a", "/b", "/env")
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "python", "expected"),
+    [
+        ({"rpath": "/a"}, {"rpath": "/b"}, {"rpath": "/p"}, ["/b", "/a", "/p", "/env"]),
+        ({"rpath": "/a"}, {}, {"rpath": "/p"}, ["/a", "/p", "/env"]),
+        ({"rpath": "/a", "runpath": "/no"}, {"rpath": "/b"}, {"rpath": "/p"}, ["/b", "/p", "/env"]),
+        ({"rpath": "/a"}, {"rpath": "/b"}, {"rpath": "/p", "runpath": "/no"}, ["/b", "/a", "/env"]),
+        ({"rpath": "/a"}, {"runpath": "/b"}, {"rpath": "/p"}, ["/env", "/b"]),
+        ({"rpath": "/a"}, {"runpath": ""}, {"rpath": "/p"}, ["/env"]),
+        ({"rpath": ""}, {"rpath": ""}, {"rpath": "/p"}, ["/p", "/env"]),
+        ({"runpath": "/a"}, {}, {"runpath": "/p"}, ["/env"]),
+    ],
+)
+@pytest.mark.parametrize("opened", ["/x/liba.so", None, "preloaded"])
+def test_rpath_is_inherited_and_runpath_is_not(
+    a: dict[str, str], b: dict[str, str], python: dict[str, str], expected: list[str], opened: str | None
+) -> None:
+    """Python needs, opens or preloads liba, liba needs libb, libb needs libd: whose tags count for libd."""
+    program_needs = () if opened else ("/x/liba.so",)
+    place = world(
+        elf("/usr/bin/python", *program_needs, **python),
+        elf("/x/liba.so", "/x/libb.so", **a),
+        elf("/x/libb.so", "libd.so", **b),
+        *(elf(f"{folder}/libd.so") for folder in CHAIN),
+        library_path="/env",
+        preload="/x/liba.so" if opened == "preloaded" else None,
+    )
+    found = one(predict(place, ["/x/liba.so"] if opened else []), "libd.so")
+    assert [found.path, *found.passed_over] == [f"{folder}/libd.so" for folder in expected]
+
+
+def test_what_the_program_opens_has_no_loader() -> None:
+    """The tags of what was opened before do not count, the program's DT_RPATH does, its DT_RUNPATH does not."""
+    files = [
+        elf("/x/liba.so", rpath="/a", runpath=None),
+        elf("/x/libb.so", "libd.so"),
+        elf("/a/libd.so"),
+        elf("/p/libd.so"),
+    ]
+    for tags, expected in (({"rpath": "/p"}, "/p/libd.so"), ({"runpath": "/p"}, None)):
+        place = world(elf("/usr/bin/python", **tags), *files)
+        assert one(predict(place, ["/x/liba.so", "/x/libb.so"]), "libd.so").path == expected
+
+
+@pytest.mark.parametrize(
+    ("tag", "step"), [("rpath", "DT_RPATH of /usr/bin/python"), ("runpath", "DT_RUNPATH of /usr/bin/python")]
+)
+def test_a_bare_name_is_searched_as_the_program_would(tag: str, step: str) -> None:
+    place = world(elf("/usr/bin/python", **{tag: "/p"}), elf("/p/libd.so"))
+    assert predict(place, ["libd.so"]) == (Loaded("libd.so", "/p/libd.so", "/usr/bin/python", step),)
