@@ -312,3 +312,131 @@ def test_what_the_program_opens_has_no_loader() -> None:
 def test_a_bare_name_is_searched_as_the_program_would(tag: str, step: str) -> None:
     place = world(elf("/usr/bin/python", **{tag: "/p"}), elf("/p/libd.so"))
     assert predict(place, ["libd.so"]) == (Loaded("libd.so", "/p/libd.so", "/usr/bin/python", step),)
+
+
+@pytest.mark.parametrize(
+    ("text", "cwd", "path"),
+    [
+        ("/no:/env", None, "/env/libb.so"),
+        ("/no;/env", None, "/env/libb.so"),
+        ("/no /env", None, None),
+        ("", "/here", None),
+        (":", "/here", "/here/libb.so"),
+        ("/no:", "/here", "/here/libb.so"),
+        (":", None, None),
+        ("sub/", "/here", "/here/sub/libb.so"),
+        ("/env//./", None, "/env/libb.so"),
+        ("$ORIGIN/../env", None, "/usr/env/libb.so"),
+    ],
+)
+def test_items_of_ld_library_path(text: str, cwd: str | None, path: str | None) -> None:
+    """$ORIGIN is the program's, not the asker's; an empty item is the current folder, an empty text nothing."""
+    folders = ("/env", "/here", "/here/sub", "/usr/env", "/a/env", "/no /env")
+    assert found_by(elf("/a/liba.so", "libb.so"), *folders[:5], library_path=text, cwd=cwd)[0] == path
+
+
+@pytest.mark.parametrize("tag", ["rpath", "runpath"])
+@pytest.mark.parametrize(
+    ("text", "path"),
+    [
+        ("/no:/env", "/env/libb.so"),
+        ("/no;/env", None),
+        ("", None),
+        ("/no::/env", "/here/libb.so"),
+        ("$ORIGIN", "/a/libb.so"),
+        ("${ORIGIN}lib", "/alib/libb.so"),
+        ("$ORIGINlib", None),
+        ("$ORIGIN_1", None),
+        ("/$LIB:/env", "/lib/x86_64-linux-gnu/libb.so"),
+        ("/env/$PLATFORM", "/env/haswell/libb.so"),
+        ("$ORIGIN/../lib", "/lib/libb.so"),
+    ],
+)
+def test_items_of_rpath_and_runpath(tag: str, text: str, path: str | None) -> None:
+    folders = ("/env", "/here", "/a", "/alib", "/lib/x86_64-linux-gnu", "/env/haswell", "/lib")
+    assert found_by(elf("/a/liba.so", "libb.so", **{tag: text}), *folders, cwd="/here")[0] == path
+
+
+def test_origin_is_that_of_the_file_whose_tag_it_is_and_that_of_a_program_its_real_one() -> None:
+    link = elf("/usr/bin/python", rpath="$ORIGIN/lib", real_path="/opt/bin/python")
+    place = world(link, elf("/x/liba.so", "libb.so"), elf("/x/lib/libb.so"), elf("/opt/bin/lib/libb.so"))
+    assert one(predict(place, ["/x/liba.so"]), "libb.so").path == "/opt/bin/lib/libb.so"
+    asker = elf("/x/liba.so", "libb.so", rpath="$ORIGIN/lib", real_path="/real/liba.so")
+    place = world(asker, elf("/x/lib/libb.so"), elf("/real/lib/libb.so"))
+    assert one(predict(place, ["/x/liba.so"]), "libb.so").path == "/x/lib/libb.so"
+
+
+def test_origin_of_a_file_in_the_root_folder() -> None:
+    assert found_by(elf("/liba.so", "libb.so", rpath="$ORIGIN"), "")[0] == "/libb.so"
+
+
+def test_a_path_with_dots_is_looked_up_as_it_is_first() -> None:
+    """Behind a link, ``..`` leads elsewhere than the text says."""
+    asker = elf("/a/link/liba.so", "libb.so", rpath="$ORIGIN/../lib")
+    assert found_by(asker, "/a/lib")[0] == "/a/lib/libb.so"
+    assert found_by(asker, "/a/lib", "/a/link/../lib")[0] == "/a/link/../lib/libb.so"
+
+
+def test_a_need_with_a_slash_is_a_path_and_is_not_searched() -> None:
+    asker = elf("/a/liba.so", "$ORIGIN/libb.so", "sub/libd.so")
+    place = world(asker, elf("/a/libb.so"), elf("/env/sub/libd.so"), library_path="/env", cwd="/here")
+    assert predict(place, ["/a/liba.so"])[1:] == (
+        Loaded("$ORIGIN/libb.so", "/a/libb.so", "/a/liba.so", "named by path"),
+        Loaded("sub/libd.so", None, "/a/liba.so", "not found", "not found"),
+    )
+    place = world(asker, elf("/a/libb.so"), elf("/here/sub/libd.so"), cwd="/here")
+    assert predict(place, ["/a/liba.so"])[2].path == "/here/sub/libd.so"
+
+
+def test_subfolders_for_this_cpu_come_first_in_every_folder() -> None:
+    asker = elf("/a/liba.so", "libb.so", rpath="/r:/s")
+    folders = ("/r", "/r/v2", "/r/v3", "/s/v3", "/env/v2", "/default/v2")
+    path, _, others = found_by(asker, *folders, hwcaps=("v3", "v2"), library_path="/env", default_folders=("/default",))
+    expected = ["/r/v3", "/r/v2", "/r", "/s/v3", "/env/v2", "/default/v2"]
+    assert [path, *others] == [f"{folder}/libb.so" for folder in expected]
+    assert found_by(asker, "/r/v4", "/s", hwcaps=("v3", "v2"))[0] == "/s/libb.so"
+
+
+CACHED_V2 = ("libb.so", "/c/glibc-hwcaps/x86-64-v2/libb.so")
+CACHED_V4 = ("libb.so", "/c/glibc-hwcaps/x86-64-v4/libb.so")
+
+
+@pytest.mark.parametrize(
+    ("cache", "path"),
+    [
+        ((("libb.so", "/c/libb.so"), ("libb.so", "/d/libb.so")), "/c/libb.so"),
+        ((("libb.so", "/d/libb.so"), ("libb.so", "/c/libb.so")), "/d/libb.so"),
+        ((("libb.so.1", "/c/libb.so"), ("libb.so", "/d/libb.so")), "/d/libb.so"),
+        ((("libb.so", "/gone/libb.so"), ("libb.so", "/c/libb.so")), "/default/libb.so"),
+        ((("libb.so", "/arm/libb.so"), ("libb.so", "/c/libb.so")), "/default/libb.so"),
+        ((("libb.so", "/c/libb.so"), CACHED_V2, CACHED_V4), CACHED_V2[1]),
+        ((CACHED_V4, ("libb.so", "/c/libb.so")), "/c/libb.so"),
+        ((CACHED_V4,), "/default/libb.so"),
+    ],
+)
+def test_the_cache_gives_one_entry(cache: tuple[tuple[str, str], ...], path: str) -> None:
+    """The best one for this CPU, else the first; where its file is gone, the next entry is not tried."""
+    files = [elf(f"{folder}/libb.so") for folder in ("/c", "/d", "/default")]
+    files += [elf(CACHED_V2[1]), elf(CACHED_V4[1]), elf("/arm/libb.so", machine=183)]
+    hwcaps = ("glibc-hwcaps/x86-64-v3", "glibc-hwcaps/x86-64-v2")
+    place = world(elf("/a/liba.so", "libb.so"), *files, cache=cache, default_folders=("/default",), hwcaps=hwcaps)
+    assert predict(place, ["/a/liba.so"])[1].path == path
+
+
+def test_the_best_subfolder_of_the_cache_wins() -> None:
+    cache = (CACHED_V2, CACHED_V4)
+    files = [elf("/a/liba.so", "libb.so"), elf(CACHED_V2[1]), elf(CACHED_V4[1])]
+    hwcaps = ("glibc-hwcaps/x86-64-v4", "glibc-hwcaps/x86-64-v2")
+    assert predict(world(*files, cache=cache, hwcaps=hwcaps), ["/a/liba.so"])[1].path == CACHED_V4[1]
+
+
+@pytest.mark.parametrize(
+    ("cached", "path"),
+    [("/other", "/other/libb.so"), ("/lib/deep", None), ("/lib", None), ("/library", "/library/libb.so")],
+)
+def test_without_default_folders_the_cache_counts_outside_of_them_only(cached: str, path: str | None) -> None:
+    """They are the asker's, not the opener's."""
+    values: dict[str, Any] = {"cache": (("libb.so", f"{cached}/libb.so"),), "default_folders": ("/usr/lib", "/lib")}
+    place = found_by(elf("/a/liba.so", "libb.so", no_default_folders=True), "/lib", cached, **values)
+    assert place[0] == path
+    assert found_by(elf("/a/liba.so", "libb.so"), "/lib", cached, **values)[0] == f"{cached}/libb.so"
