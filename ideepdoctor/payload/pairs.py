@@ -368,7 +368,8 @@ class Child(object):
                 name, value = ast.literal_eval(part.decode("ascii"))
             except (ValueError, SyntaxError, TypeError):
                 continue
-            answers[name] = value
+            if name in STAGES and isinstance(value, dict):
+                answers[name] = value
         return answers
 
     def errors(self, stages):
