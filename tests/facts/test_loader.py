@@ -440,3 +440,291 @@ def test_without_default_folders_the_cache_counts_outside_of_them_only(cached: s
     place = found_by(elf("/a/liba.so", "libb.so", no_default_folders=True), "/lib", cached, **values)
     assert place[0] == path
     assert found_by(elf("/a/liba.so", "libb.so"), "/lib", cached, **values)[0] == f"{cached}/libb.so"
+
+
+@pytest.mark.parametrize(
+    ("loaded", "asked"),
+    [
+        (elf("/x/libb.so", soname="libs.so.1"), "libs.so.1"),
+        (elf("/x/libb.so"), "/x/.//libb.so"),
+        (elf("/x/libb.so", identity="1:2"), "/y/link.so"),
+        (elf("/x/libb.so", real_path="/real.so"), "/y/link.so"),
+    ],
+)
+def test_an_object_is_known_by_soname_path_and_file(loaded: ElfFile, asked: str) -> None:
+    link = replace(loaded, path="/y/link.so")
+    place = world(loaded, link, elf("/z/liba.so", asked), elf("/env/libs.so.1"), library_path="/env")
+    found = one(predict(place, ["/x/libb.so", "/z/liba.so"]), asked)
+    others = ("/env/libs.so.1",) if asked == "libs.so.1" else ()
+    assert found == Loaded(asked, "/x/libb.so", "/z/liba.so", "already loaded", passed_over=others)
+
+
+def test_an_object_is_not_known_by_its_file_name() -> None:
+    """Neither by that of a file which was opened by path, nor by the name under which another file was asked for."""
+    files = [elf("/x/libb.so", soname="libs.so.1"), elf("/z/liba.so", "libb.so"), elf("/env/libb.so")]
+    assert predict(world(*files, library_path="/env"), ["/x/libb.so", "/z/liba.so"])[2].path == "/env/libb.so"
+    files = [elf("/x/libb.so"), elf("/z/liba.so", "libb.so"), elf("/env/libb.so")]
+    assert predict(world(*files, library_path="/env"), ["/x/libb.so", "/z/liba.so"])[2].path == "/env/libb.so"
+
+
+def test_an_object_is_known_by_the_name_that_it_was_asked_by() -> None:
+    """Even where its SONAME is another, and where a file was met a second time under that name."""
+    files = [
+        elf("/x/liba.so", "libb.so", rpath="/r"),
+        elf("/x/libd.so", "libb.so", rpath="/s"),
+        elf("/r/libb.so", soname="libs.so"),
+        elf("/s/libb.so"),
+    ]
+    assert one(predict(world(*files), ["/x/liba.so", "/x/libd.so"]), "libb.so").path == "/r/libb.so"
+    files[2] = elf("/r/libb.so", identity="1:2")
+    files.append(elf("/x/first.so", identity="1:2"))
+    entry = one(predict(world(*files), ["/x/first.so", "/x/liba.so", "/x/libd.so"]), "libb.so")
+    assert entry == Loaded("libb.so", "/x/first.so", "/x/liba.so", "already loaded")
+
+
+def test_a_program_is_known_by_its_soname() -> None:
+    place = world(elf("/usr/bin/python", soname="libpython.so"), elf("/a/liba.so", "libpython.so"))
+    assert one(predict(place, ["/a/liba.so"]), "libpython.so").path == "/usr/bin/python"
+
+
+@pytest.mark.parametrize("soname", ["ld-linux-x86-64.so.2", "ld-musl.so"])
+def test_the_interpreter_is_there_from_the_start(soname: str) -> None:
+    """Where its headers are unknown it answers to its file name."""
+    interpreter = "/lib64/ld-linux-x86-64.so.2"
+    files = [elf("/usr/bin/python", interpreter=interpreter), elf("/a/liba.so", soname)]
+    known = [] if soname in interpreter else [elf(interpreter, soname=soname)]
+    entry = one(predict(world(*files, *known), ["/a/liba.so"]), soname)
+    assert entry == Loaded(soname, interpreter, "/a/liba.so", "already loaded")
+
+
+def test_names_that_got_the_same_file_before_are_told_once() -> None:
+    files = [elf("/x/liba.so", "libb.so", "libb.so"), elf("/x/libd.so", "libb.so"), elf("/r/libb.so", soname="libb.so")]
+    predicted = predict(world(*files, library_path="/r"), ["/x/liba.so", "/x/libd.so", "/x/libd.so"])
+    assert took(predicted) == ["/x/liba.so", "/r/libb.so", "/x/libd.so"]
+
+
+OTHER_MACHINES = [
+    elf("/env/libb.so", bits=32, machine=3),
+    elf("/env/libb.so", bits=32),
+    elf("/env/libb.so", machine=183),
+    elf("/env/libb.so", bits=32, problem="truncated"),
+    elf("/env/libb.so", bits=32, little_endian=False),
+]
+NOT_OPENED = [ElfFile("/env/libb.so", "/x", problem=problem) for problem in ("broken link", "no permission")]
+DAMAGED = [ElfFile("/env/libb.so", "/x", problem=problem) for problem in ("empty", "not ELF", "folder", "truncated")]
+
+
+@pytest.mark.parametrize("file", [*OTHER_MACHINES, *NOT_OPENED])
+def test_a_file_that_is_of_no_use_is_skipped(file: ElfFile) -> None:
+    files = [elf("/a/liba.so", "libb.so"), file, elf("/more/libb.so")]
+    found = predict(world(*files, library_path="/env:/more"), ["/a/liba.so", "/env/libb.so"])
+    assert found[1] == Loaded("libb.so", "/more/libb.so", "/a/liba.so", "LD_LIBRARY_PATH")
+    assert found[2] == Loaded("/env/libb.so", None, "/usr/bin/python", "not found", "not found")
+    cached = world(*files, cache=(("libb.so", "/env/libb.so"),), default_folders=("/more",))
+    assert predict(cached, ["/a/liba.so"])[1].step == "default folder"
+
+
+@pytest.mark.parametrize(
+    ("file", "problem"),
+    [(file, file.problem) for file in DAMAGED]
+    + [(elf("/env/libb.so", little_endian=False, machine=22), "not little-endian")],
+)
+def test_a_damaged_file_stops_the_search(file: ElfFile, problem: str) -> None:
+    place = world(elf("/a/liba.so", "libb.so", "libd.so"), file, elf("/more/libb.so"), library_path="/env:/more")
+    assert predict(place, ["/a/liba.so", "/env/libb.so"])[1:] == (
+        Loaded("libb.so", "/env/libb.so", "/a/liba.so", "LD_LIBRARY_PATH", problem, ("/more/libb.so",)),
+        Loaded("/env/libb.so", "/env/libb.so", "/usr/bin/python", "named by path", problem),
+    )
+
+
+def test_a_link_loop_ends_the_list_of_folders_and_not_the_search() -> None:
+    """In a subfolder for some CPUs it does not even that."""
+    loop = ElfFile("/env/libb.so", "/env/libb.so", problem="link loop")
+    asker = elf("/a/liba.so", "libb.so", runpath="/run")
+    place = world(asker, loop, elf("/more/libb.so"), elf("/run/libb.so"), library_path="/env:/more", hwcaps=("v3",))
+    assert predict(place, ["/a/liba.so"])[1].path == "/run/libb.so"
+    inner = replace(loop, path="/env/v3/libb.so")
+    place = world(asker, inner, elf("/more/libb.so"), elf("/run/libb.so"), library_path="/env:/more", hwcaps=("v3",))
+    assert predict(place, ["/a/liba.so"])[1].path == "/more/libb.so"
+
+
+def test_needs_are_loaded_breadth_first() -> None:
+    files = [
+        elf("/a/liba.so", "/1", "/2"),
+        elf("/1", "/3"),
+        elf("/2", "/4", "/1"),
+        elf("/3", "/5"),
+        elf("/4"),
+        elf("/5"),
+    ]
+    assert took(predict(world(*files), ["/a/liba.so"])) == ["/a/liba.so", "/1", "/2", "/3", "/4", "/5"]
+
+
+def test_a_program_gets_its_preloads_then_its_needs_then_theirs() -> None:
+    files = [elf("/usr/bin/python", "/1"), elf("/1", "/2"), elf("/2"), elf("/p", "/3"), elf("/q"), elf("/3")]
+    place = world(*files, preload="/p", preload_file="/q\n")
+    assert took(predict(place, [])) == ["/p", "/q", "/1", "/3", "/2"]
+
+
+def test_a_failed_dlopen_takes_its_files_out_again() -> None:
+    """What it loaded is loaded once more, with another loader, by the next one that needs it."""
+    files = [
+        elf("/x/liba.so", "libb.so", "libnone.so", "libd.so", rpath="/r"),
+        elf("/x/libe.so", "libb.so", rpath="/s"),
+        elf("/r/libb.so"),
+        elf("/s/libb.so"),
+    ]
+    predicted = predict(world(*files), ["/x/liba.so", "/x/libe.so"])
+    assert took(predicted) == ["/x/liba.so", "/r/libb.so", None, "/x/libe.so", "/s/libb.so"]
+    assert predicted[2] == Loaded("libnone.so", None, "/x/liba.so", "not found", "not found")
+
+
+def test_what_was_there_before_a_failed_dlopen_stays() -> None:
+    files = [
+        elf("/x/libe.so", soname="libe.so"),
+        elf("/x/liba.so", "libe.so", "libnone.so"),
+        elf("/x/libd.so", "libe.so"),
+    ]
+    predicted = predict(world(*files), ["/x/libe.so", "/x/liba.so", "/x/libd.so"])
+    assert [loaded.step for loaded in predicted if loaded.name == "libe.so"] == ["already loaded"]
+
+
+def test_nothing_is_opened_by_a_program_that_does_not_start() -> None:
+    place = world(elf("/usr/bin/python", "libnone.so", "libd.so"), elf("/x/liba.so"), elf("/x/libm.so"))
+    expected = Loaded("libnone.so", None, "/usr/bin/python", "not found", "not found")
+    assert predict(place, ["/x/liba.so"], mapped=["/x/libm.so"]) == (expected,)
+
+
+def test_the_path_of_an_object_is_one_of_its_names() -> None:
+    """Even where no file is there any more under that name."""
+    files = {PYTHON.path: PYTHON, "/x/liba.so": elf("/x/liba.so", "/x/libb.so")}
+    place = replace(world(), files=files)
+    assert took(predict(place, ["/x/liba.so"], mapped=["/x/libb.so"])) == ["/x/libb.so", "/x/liba.so"]
+
+
+@pytest.mark.parametrize(
+    ("preload", "text", "expected"),
+    [
+        ("/p/a.so /p/b.so:/p/c.so", None, ["/p/a.so", "/p/b.so", "/p/c.so"]),
+        (" : ", " \t:\n", []),
+        ("/p/a.so\t/p/b.so", None, [None]),
+        (None, "/p/a.so /p/b.so:\t/p/c.so\n/env/d.so", ["/p/a.so", "/p/b.so", "/p/c.so", "/env/d.so"]),
+        (None, "#/p/a.so\n/p/b.so#/p/c.so\n", ["/p/b.so"]),
+        ("/p/b.so", "/p/a.so", ["/p/b.so", "/p/a.so"]),
+        ("d.so $ORIGIN/e.so", None, ["/env/d.so", "/usr/bin/e.so"]),
+        ("f.so", None, ["/rpath/f.so"]),
+        ("/p/a.so /p/a.so", None, ["/p/a.so"]),
+    ],
+)
+def test_items_of_preloads(preload: str | None, text: str | None, expected: list[str | None]) -> None:
+    paths = ("/p/a.so", "/p/b.so", "/p/c.so", "/env/d.so", "/usr/bin/e.so", "/rpath/f.so")
+    files = [elf("/usr/bin/python", rpath="/rpath"), *(elf(path) for path in paths)]
+    predicted = predict(world(*files, library_path="/env", preload=preload, preload_file=text), [])
+    assert took(predicted) == expected
+    assert {loaded.by for loaded in predicted} <= (
+        {"LD_PRELOAD"} if text is None else {"LD_PRELOAD", "/etc/ld.so.preload"}
+    )
+    assert {loaded.step for loaded in predicted} <= {"LD_PRELOAD", "not found"}
+
+
+def test_where_a_preload_is_named() -> None:
+    predicted = predict(world(elf("/a"), elf("/b"), preload="/a", preload_file="/b"), [])
+    assert [loaded.by for loaded in predicted] == ["LD_PRELOAD", "/etc/ld.so.preload"]
+
+
+def test_a_preload_that_is_no_use_is_ignored() -> None:
+    """What a search would have met after a damaged one is not taken either."""
+    damaged = ElfFile("/env/libb.so", "/env/libb.so", problem="empty")
+    files = [damaged, elf("/more/libb.so"), elf("/x/liba.so")]
+    place = world(*files, preload="libnone.so libb.so", library_path="/env:/more")
+    assert predict(place, ["/x/liba.so"]) == (
+        Loaded("libnone.so", None, "LD_PRELOAD", "not found"),
+        Loaded("libb.so", None, "LD_PRELOAD", "not found", passed_over=("/env/libb.so", "/more/libb.so")),
+        Loaded("/x/liba.so", "/x/liba.so", "/usr/bin/python", "named by path"),
+    )
+
+
+def test_a_preload_whose_need_is_missing_stops_the_program() -> None:
+    predicted = predict(world(elf("/p", "libnone.so"), elf("/x/liba.so"), preload="/p"), ["/x/liba.so"])
+    assert took(predicted) == ["/p", None]
+
+
+def test_a_preload_that_is_there_twice_under_two_names() -> None:
+    predicted = predict(world(elf("/p", soname="p.so"), preload="/p p.so"), [])
+    assert predicted[1:] == (Loaded("p.so", "/p", "LD_PRELOAD", "already loaded"),)
+
+
+def test_mapped_files_are_there_before_their_needs() -> None:
+    """They are known whatever the search would give, and a need that the world lacks was met somehow."""
+    files = [
+        elf("/m/liba.so", "libnone.so", "libb.so", "libd.so"),
+        elf("/m/libb.so", soname="libb.so"),
+        elf("/env/libb.so"),
+        elf("/env/libd.so"),
+        elf("/x/libe.so", "libb.so"),
+    ]
+    mapped = ["/m/liba.so", "/m/libb.so", "/m/unknown.so", "/m/.//libb.so"]
+    predicted = predict(world(*files, library_path="/env"), ["/x/libe.so"], mapped=mapped)
+    assert predicted == (
+        Loaded("/m/liba.so", "/m/liba.so", "already loaded", "already loaded"),
+        Loaded("/m/libb.so", "/m/libb.so", "already loaded", "already loaded"),
+        Loaded("/m/unknown.so", "/m/unknown.so", "already loaded", "already loaded"),
+        Loaded("libb.so", "/m/libb.so", "/m/liba.so", "already loaded", None, ("/env/libb.so",)),
+        Loaded("libd.so", "/env/libd.so", "/m/liba.so", "LD_LIBRARY_PATH"),
+        Loaded("/x/libe.so", "/x/libe.so", "/usr/bin/python", "named by path"),
+    )
+
+
+def test_mapped_files_have_no_loader() -> None:
+    files = [elf("/m/liba.so", rpath="/r"), elf("/m/libb.so", "libd.so"), elf("/r/libd.so")]
+    assert took(predict(world(*files), [], mapped=["/m/liba.so", "/m/libb.so"])) == ["/m/liba.so", "/m/libb.so"]
+
+
+CXX = "libstdc++.so.6"
+
+
+def versioned(*versions: str, folder: str = "/r") -> ElfFile:
+    return elf(f"{folder}/{CXX}", versions_defined=versions)
+
+
+def cxx_user(path: str, *versions: str, rpath: str = "/r") -> ElfFile:
+    return elf(path, CXX, rpath=rpath, versions_needed={CXX: versions, "libother.so": ("V",)})
+
+
+LACKS = "version `GLIBCXX_3.4.18' not found in /r/libstdc++.so.6"
+
+
+def test_a_library_that_lacks_a_symbol_version_stops_the_loader() -> None:
+    user = cxx_user("/x/liba.so", "GLIBCXX_3.4", "GLIBCXX_3.4.18", "GLIBCXX_3.4.19")
+    place = world(versioned("GLIBCXX_3.4"), user, elf("/env/libd.so"), library_path="/env")
+    problem = Loaded(CXX, "/r/libstdc++.so.6", "/x/liba.so", "DT_RPATH of /x/liba.so", LACKS)
+    assert predict(place, ["/x/liba.so", "libd.so"])[1:] == (
+        problem,
+        Loaded("libd.so", "/env/libd.so", "/usr/bin/python", "LD_LIBRARY_PATH"),
+    )
+
+
+@pytest.mark.parametrize("versions", [("GLIBCXX_3.4", "GLIBCXX_3.4.18"), ()])
+def test_a_library_that_has_the_version_or_none_at_all_is_taken(versions: tuple[str, ...]) -> None:
+    predicted = predict(world(versioned(*versions), cxx_user("/x/liba.so", "GLIBCXX_3.4.18")), ["/x/liba.so"])
+    assert [loaded.problem for loaded in predicted] == [None, None]
+
+
+def test_a_version_is_looked_for_in_what_was_loaded_first() -> None:
+    """Its entry says who asked; the first user, who is content, keeps its own. The failed one is out again."""
+    users = [cxx_user("/x/liba.so", "GLIBCXX_3.4"), cxx_user("/x/libb.so", "GLIBCXX_3.4.18", rpath="/s")]
+    newer = versioned("GLIBCXX_3.4", "GLIBCXX_3.4.18", folder="/s")
+    place = world(versioned("GLIBCXX_3.4"), newer, *users)
+    predicted = predict(place, ["/x/liba.so", "/x/libb.so"])
+    assert predicted[1].problem is None
+    assert predicted[3:] == (Loaded(CXX, "/r/libstdc++.so.6", "/x/libb.so", "already loaded", LACKS),)
+    assert took(predict(place, ["/x/libb.so"])) == ["/x/libb.so", "/s/libstdc++.so.6"]
+
+
+def test_versions_are_checked_when_all_needs_are_there() -> None:
+    """A need that is missing comes first, and a program with a lacking version does not start."""
+    user = cxx_user("/usr/bin/python", "GLIBCXX_3.4.18")
+    place = world(replace(user, needed=(CXX, "libnone.so")), versioned("GLIBCXX_3.4"), elf("/x/liba.so"))
+    assert [loaded.problem for loaded in predict(place, ["/x/liba.so"])] == [None, "not found"]
+    place = world(user, versioned("GLIBCXX_3.4"), elf("/x/liba.so"))
+    assert [loaded.problem for loaded in predict(place, ["/x/liba.so"])] == [LACKS]
