@@ -752,6 +752,12 @@ class Collection(object):
         if place not in places and not (place == "disk" and places):
             places.append(place)
 
+    def meet_if_interesting(self, path, place):
+        """Note a file if it is a library of interest, by its name or by its symbols."""
+        found = self.load(path)
+        if found and (INTERESTING.match(os.path.basename(path)) or found.get("exports")):
+            self.meet(path, place)
+
     def look_into(self, folder, place):
         """Note the libraries of interest that lie in a folder itself."""
         for name in listing(folder):
@@ -991,6 +997,8 @@ class Closure(object):
         for folder in default:
             self.add_folder(folder)
         self.add(executable)
+        if self.machine.get("interpreter"):
+            self.add(self.machine["interpreter"])
 
     def expand(self, words, path):
         """Return the words with the tokens of a file at this path in place of ``$ORIGIN``, ``$LIB``, ``$PLATFORM``."""
@@ -1234,6 +1242,14 @@ def main():
         "complete": state.complete,
         "unreadable": state.unreadable,
     }
+    answer["started"] = started_answer(started, cookie, timeout) if started else None
+    if started:
+        for one in sorted(set(answer["started"]["at_start"] + answer["started"]["after"])):
+            state.meet_if_interesting(one if isinstance(one, str) else native(one.encode("utf-8")), "process")
+    for source in answer["sources"]:
+        for one in re.split("[ :]", source["value"] if source["name"] == "LD_PRELOAD" else ""):
+            if one.startswith("/"):
+                state.meet_if_interesting(one, "start-up file")
     brought = owners.of(list(state.places))
     answer["found"] = [
         {"path": path, "places": places, "owner": brought.get(path)} for path, places in sorted(state.places.items())
@@ -1241,7 +1257,6 @@ def main():
     answer["objects"] = state.objects
     may_load = request.get("deep") or request.get("start")
     answer["mkl_versions"] = ask_mkl(state, request, cookie, timeout) if may_load else {}
-    answer["started"] = started_answer(started, cookie, timeout) if started else None
     data = (cookie + json.dumps(clean(answer)) + cookie + "\n").encode("ascii")
     sys.stdout.flush()
     while data:
@@ -1287,9 +1302,7 @@ def static_answer(state, owners, request, environment, executable, path, search,
         state.look_into(folder, "LD_LIBRARY_PATH")
     for name in preloaded(variables, preload_file):
         for one in [closure.expand(name, executable)] if "/" in name else [f + "/" + name for f in closure.folders]:
-            elf = state.load(one)
-            if elf and (INTERESTING.match(os.path.basename(one)) or elf["exports"]):
-                state.meet(one, "LD_PRELOAD")
+            state.meet_if_interesting(one, "LD_PRELOAD")
     for name, one in cache:
         if INTERESTING.match(name):
             state.meet(one, "ld.so cache")
