@@ -6,6 +6,8 @@ lists several ways to come about has several variants.
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import json
 import os
 import re
@@ -13,7 +15,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -221,12 +223,20 @@ class Truth:
     stderr: str
 
 
-def truth(python: Path, environ: Mapping[str, str], scratch: Path, program: str = PROGRAM) -> Truth:
+def plain(python: Path, program: str = PROGRAM) -> list[str]:
+    """The words that start a program as a user would."""
+    return [str(python), "-B", "-c", program]
+
+
+def activated(environment: Path, program: str = PROGRAM) -> list[str]:
+    """The words that start a program in a shell that has activated the environment."""
+    return ["bash", "-c", '. "$0" && exec python -B -c "$1"', str(environment / "bin" / "activate"), program]
+
+
+def truth(argv: Sequence[str], environ: Mapping[str, str], scratch: Path) -> Truth:
     """Run the program and see how it ends; the loader's own log tells what it took where the import failed."""
     env = {**os.environ, **environ, "LD_DEBUG": "files,libs", "LD_DEBUG_OUTPUT": str(scratch / "loader")}
-    child = subprocess.Popen(
-        [str(python), "-B", "-c", program], env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
+    child = subprocess.Popen(argv, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     stdout, stderr = child.communicate(timeout=120)
     told: dict[str, object] = {}
     for line in stdout.splitlines():
@@ -287,12 +297,24 @@ def conda_style(environment: Path, libraries: Path) -> None:
 
 
 def with_runpath(environment: Path, *, libraries: bool) -> None:
-    """Turn the DT_RPATH of the extension module into a DT_RUNPATH; give its libraries one too where asked for."""
+    """Turn the DT_RPATH of the extension module into a DT_RUNPATH; give its libraries one too where asked for.
+
+    RECORD lists the files as they are then: they came so out of a build.
+    """
     package = site_packages(environment) / "ideep4py"
     [binding] = package.glob("_ideep4py*.so")
     patchelf(binding, "--set-rpath", "$ORIGIN/lib")
     for library in sorted((package / "lib").iterdir()) if libraries else ():
         patchelf(library, "--set-rpath", "$ORIGIN")
+    [record] = package.parent.glob("ideep4py-*.dist-info/RECORD")
+    lines = record.read_text().splitlines()
+    for number, line in enumerate(lines):
+        name, old, _ = line.rsplit(",", 2)
+        if old and ".so" in name:
+            data = (package.parent / name).read_bytes()
+            digest = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
+            lines[number] = f"{name},sha256={digest},{len(data)}"
+    record.write_text("".join(f"{line}\n" for line in lines))
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.environments import Answer, copy_environment, pip_install, uv
-from tests.e2e.loader_rows import NULL_HANDLE, PROGRAM, truth
+from tests.e2e.loader_rows import NULL_HANDLE, PROGRAM, plain, truth
 
 pytestmark = pytest.mark.e2e
 
@@ -290,7 +290,7 @@ def test_truth_of_row_14(furnished: Callable[[Package], Path], tmp_path: Path, f
     """MKL-DNN inside libtorch.so is global: ideep4py's own file is mapped, and its symbols are torch's."""
     [package] = [one for one in PACKAGES if one.requirement == "torch==1.4.0"]
     environment = furnished(package)
-    seen = truth(environment / "bin" / "python", {}, tmp_path, f"{first}\n{PROGRAM}")
+    seen = truth(plain(environment / "bin" / "python", f"{first}\n{PROGRAM}"), {}, tmp_path)
     assert seen.ends == ends, seen
     assert (NULL_HANDLE in seen.stderr) == (ends == "SIGABRT")
     assert Path(str(seen.used)).is_relative_to(environment.resolve() / "lib/python3.7/site-packages/ideep4py/lib")
