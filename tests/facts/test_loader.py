@@ -728,3 +728,193 @@ def test_versions_are_checked_when_all_needs_are_there() -> None:
     assert [loaded.problem for loaded in predict(place, ["/x/liba.so"])] == [None, "not found"]
     place = world(user, versioned("GLIBCXX_3.4"), elf("/x/liba.so"))
     assert [loaded.problem for loaded in predict(place, ["/x/liba.so"])] == [LACKS]
+
+
+LIB = "/env/ideep4py/lib"
+MKLDNN, MKLML, IOMP = "libmkldnn.so.0", "libmklml_intel.so", "libiomp5.so"
+STRANGER = elf(f"/other/{MKLDNN}", MKLML, IOMP, soname=MKLDNN)
+CONDA = elf("/usr/bin/python", rpath="$ORIGIN/../lib")
+BINDING = "/env/ideep4py/_ideep4py.so"
+
+
+def wheel(*, tag: str = "rpath", lib: bool = True, tag_of_lib: str | None = None) -> list[ElfFile]:
+    """ideep4py as installed: the binding finds its own lib/, whose files have no tags as a rule."""
+    tags = {tag_of_lib: "$ORIGIN"} if tag_of_lib else {}
+    own = [elf(f"{LIB}/{name}", MKLML, IOMP, soname=MKLDNN, **tags) for name in (MKLDNN, "libmkldnn.so")]
+    own += [elf(f"{LIB}/{MKLML}", IOMP, **tags), elf(f"{LIB}/{IOMP}", soname=IOMP, **tags)]
+    return [elf(BINDING, MKLDNN, MKLML, **{tag: "$ORIGIN/lib"}), *(own if lib else [])]
+
+
+@dataclass(frozen=True)
+class Row:
+    """A measured situation: what is there, which libmkldnn.so.0 the binding gets by which step, what stops the import."""
+
+    files: list[ElfFile]
+    mkldnn: str | None
+    step: str
+    stopped_by: str | None = None
+    library_path: str | None = None
+    preload: str | None = None
+    mapped: tuple[str, ...] = ()
+    iomp: str | None = f"{LIB}/{IOMP}"
+
+
+OWN, OTHER_ONE = f"{LIB}/{MKLDNN}", f"/other/{MKLDNN}"
+BY_RPATH, BY_RUNPATH = f"DT_RPATH of {BINDING}", f"DT_RUNPATH of {BINDING}"
+OWN_AT_PREFIX = elf(f"/usr/lib/{MKLDNN}", MKLML, IOMP, soname=MKLDNN)
+PREFIX_IOMP = elf(f"/usr/lib/{IOMP}", soname=IOMP)
+UNVERSIONED = elf("/other/libmkldnn.so", soname="libdnnl.so.2")
+MISNAMED = elf("/other/libmkldnn.so", soname=MKLDNN)
+ROWS = {
+    "1": Row(wheel(), OWN, BY_RPATH),
+    "2": Row([*wheel(), STRANGER], OWN, BY_RPATH, library_path="/other"),
+    "3": Row([CONDA, *wheel(), OWN_AT_PREFIX], OWN, BY_RPATH),
+    "4": Row([*wheel(), UNVERSIONED], OWN, BY_RPATH, library_path="/other"),
+    "5": Row([*wheel(), replace(STRANGER, needed=())], OTHER_ONE, "already loaded", preload=OTHER_ONE),
+    "6": Row([*wheel(), STRANGER], None, "", MKLML, preload=OTHER_ONE, iomp=None),
+    "6, the older libmklml beside it": Row(
+        [*wheel(), replace(STRANGER, needed=(MKLML,), rpath=LIB)], OTHER_ONE, "already loaded", preload=OTHER_ONE
+    ),
+    "7": Row([*wheel(), STRANGER], OTHER_ONE, "already loaded", mapped=(OTHER_ONE,)),
+    "8": Row([*wheel(), MISNAMED], MISNAMED.path, "already loaded", mapped=(MISNAMED.path,)),
+    "9": Row([*wheel(), STRANGER], OTHER_ONE, "already loaded", mapped=(OTHER_ONE,)),
+    "10": Row([*wheel(), UNVERSIONED], OWN, BY_RPATH, mapped=(UNVERSIONED.path,)),
+    "15": Row(wheel(tag="runpath"), OWN, BY_RUNPATH, IOMP, iomp=None),
+    "16": Row(wheel(tag="runpath"), OWN, "LD_LIBRARY_PATH", library_path=LIB),
+    "17": Row(
+        [*wheel(tag="runpath"), STRANGER, elf(f"/other/{IOMP}", soname=IOMP)],
+        OTHER_ONE,
+        "LD_LIBRARY_PATH",
+        library_path="/other",
+        iomp=f"/other/{IOMP}",
+    ),
+    "18": Row(
+        [CONDA, *wheel(tag="runpath"), OWN_AT_PREFIX, PREFIX_IOMP], OWN, BY_RUNPATH, iomp="/usr/bin/../lib/libiomp5.so"
+    ),
+    "19": Row(
+        [*wheel(tag="runpath", tag_of_lib="runpath"), STRANGER],
+        OTHER_ONE,
+        "LD_LIBRARY_PATH",
+        IOMP,
+        library_path="/other",
+        iomp=None,
+    ),
+    "20": Row(
+        [*wheel(tag="runpath", tag_of_lib="runpath"), replace(STRANGER, needed=())],
+        OTHER_ONE,
+        "LD_LIBRARY_PATH",
+        library_path="/other",
+    ),
+    "21": Row(wheel(lib=False), None, "not found", MKLDNN, iomp=None),
+    "22": Row(
+        [CONDA, *wheel(lib=False), replace(OWN_AT_PREFIX, needed=()), elf(f"/usr/lib/{MKLML}", IOMP), PREFIX_IOMP],
+        OWN_AT_PREFIX.path,
+        f"DT_RPATH of {CONDA.path}",
+        iomp=PREFIX_IOMP.path,
+    ),
+    "23": Row([*wheel(lib=False), MISNAMED], None, "not found", MKLDNN, library_path="/other", iomp=None),
+    "24, libiomp5": Row(
+        [*wheel(), elf(f"/other/{IOMP}", soname=IOMP)], OWN, BY_RPATH, mapped=(f"/other/{IOMP}",), iomp=f"/other/{IOMP}"
+    ),
+    "24, libmklml": Row([*wheel(), elf(f"/other/{MKLML}")], OWN, BY_RPATH, mapped=(f"/other/{MKLML}",)),
+}
+
+
+def row_world(row: Row) -> World:
+    return world(*row.files, library_path=row.library_path, preload=row.preload)
+
+
+@pytest.mark.parametrize("number", ROWS)
+def test_measured_situations(number: str) -> None:
+    row = ROWS[number]
+    place = row_world(row)
+    predicted = predict(place, [BINDING], mapped=row.mapped)
+    by_name = {loaded.name: loaded for loaded in predicted}
+    asked = by_name.get(MKLDNN)
+    assert (asked.path if asked else None, asked.step if asked else "") == (row.mkldnn, row.step)
+    assert [loaded.name for loaded in predicted if loaded.problem] == ([row.stopped_by] if row.stopped_by else [])
+    iomp = by_name[IOMP].path if IOMP in by_name else None
+    assert iomp == (place.file(row.iomp).path if row.iomp else None)  # type: ignore[union-attr]
+    # The same word from another side: the step that brought the file into the process.
+    first = winner(predicted, MKLDNN, place.files)
+    assert (first.path if first else None) == (OTHER_ONE if number == "6" else row.mkldnn)
+
+
+def test_libmklml_without_a_soname_can_be_there_twice() -> None:
+    predicted = predict(row_world(ROWS["24, libmklml"]), [BINDING], mapped=[f"/other/{MKLML}"])
+    assert took(predicted).count(f"/other/{MKLML}") == took(predicted).count(f"{LIB}/{MKLML}") == 1
+
+
+def test_own_library_is_passed_over_for_a_mapped_stranger() -> None:
+    row = ROWS["7"]
+    assert one(predict(row_world(row), [BINDING], mapped=row.mapped), MKLDNN).passed_over == (OWN,)
+
+
+def test_winner_of_a_name() -> None:
+    """The first with a word to say, by name or SONAME; SONAMEs need the headers."""
+    files = {"/p/first.so": elf("/p/first.so", soname="libb.so")}
+    ignored = Loaded("libb.so", None, "LD_PRELOAD", "not found")
+    by_path = Loaded("/p/first.so", "/p/first.so", "LD_PRELOAD", "LD_PRELOAD")
+    asked = Loaded("libb.so", "/p/first.so", "/a", "already loaded")
+    missing = Loaded("libb.so", None, "/a", "not found", "not found")
+    assert winner([ignored, by_path, asked], "libb.so", files) == by_path
+    assert winner([ignored, by_path, asked], "libb.so") == asked
+    assert winner([ignored, missing, asked], "libb.so", files) == missing
+    assert winner([ignored], "libb.so", files) is None
+    assert winner([by_path, asked], "first.so", files) is None
+
+
+def test_needed_by() -> None:
+    files = {"/b": elf("/b", "x.so", "y.so"), "/a": elf("/a", "x.so"), "/c": elf("/c", "y.so", soname="x.so")}
+    assert needed_by(files, "x.so") == ("/b", "/a")
+
+
+@pytest.mark.parametrize(
+    ("rpath", "runpath", "style"),
+    [
+        ("/a", None, "RPATH"),
+        ("/a", "/b", "RUNPATH"),
+        (None, "/b", "RUNPATH"),
+        ("/a", "", "RUNPATH"),
+        (None, None, "none"),
+        ("", None, "none"),
+    ],
+)
+def test_search_style(rpath: str | None, runpath: str | None, style: str) -> None:
+    assert search_style(elf("/a", rpath=rpath, runpath=runpath)) == style
+
+
+def test_disagreements() -> None:
+    files = {
+        path: elf(path, real_path=real_path, soname=soname)
+        for path, real_path, soname in (
+            ("/own/libb.so.0", "/own/libb.so.0.14", "libb.so.0"),
+            ("/other/b.so", "/other/b.so", "libb.so.0"),
+            ("/third/libb.so.0", "/third/real.so", None),
+        )
+    }
+    own = Loaded("libb.so.0", "/own/libb.so.0", "/a", "LD_LIBRARY_PATH")
+    text = "libb.so.0: predicted /own/libb.so.0, mapped "
+    assert disagreements([own], ["/own/libb.so.0.14", "/other/b.so"], files) == ()
+    assert disagreements([own], ["/other/b.so", "/usr/lib/libc.so.6"], files) == (f"{text}/other/b.so",)
+    assert disagreements([own], ["/third/real.so"], files) == (f"{text}/third/real.so",)
+    assert disagreements([own], ["/new/libb.so.0"], files) == (f"{text}/new/libb.so.0",)
+    assert disagreements([own], ["/third/real.so", "/other/b.so"], files) == (f"{text}/other/b.so, /third/real.so",)
+    assert disagreements([own], ["/own/libb.so.0"], files) == (f"{text}/own/libb.so.0",)
+    assert disagreements([replace(own, name="/own/libb.so.0")], [], files) == (f"/own/{text}none",)
+    assert disagreements([replace(own, path="/new/libb.so.0")], ["/new/libb.so.0"], files) == ()
+
+
+def test_a_predicted_problem_disagrees_with_imports_that_succeeded() -> None:
+    files = {"/own/libb.so.0": elf("/own/libb.so.0")}
+    missing = Loaded("libb.so.0", None, "/a", "not found", "not found")
+    lacking = Loaded("libb.so.0", "/own/libb.so.0", "/a", "LD_LIBRARY_PATH", "version `V' not found in /own/libb.so.0")
+    ignored = Loaded("libb.so.0", None, "LD_PRELOAD", "not found")
+    assert disagreements([missing], [], files) == ("libb.so.0: predicted not found, mapped none",)
+    assert disagreements([missing], ["/own/libb.so.0"], files) == (
+        "libb.so.0: predicted not found, mapped /own/libb.so.0",
+    )
+    assert disagreements([lacking], ["/own/libb.so.0"], files) == (
+        "libb.so.0: predicted version `V' not found in /own/libb.so.0, mapped /own/libb.so.0",
+    )
+    assert disagreements([ignored], ["/own/libb.so.0"], files) == ()
