@@ -127,25 +127,30 @@ def compiled(source: str, *options: str) -> bytes:
 @functools.cache
 def program(needed: tuple[str, ...] = (), *options: str) -> bytes:
     """The program, linked so that it needs these names whether it uses them or not."""
-    stubs = Path(_build_folder().name) / "stubs"
-    stubs.mkdir(exist_ok=True)
-    for name in needed:
-        (stubs / name).write_bytes(compiled("", "-shared", "-nostdlib", f"-Wl,-soname,{name}"))
-    return compiled(PROGRAM, "-Wl,--no-as-needed", *(str(stubs / name) for name in needed), *options)
+    return compiled(PROGRAM, "-Wl,--no-as-needed", *_stubs(needed), *options)
+
+
+def _stubs(names: Sequence[str]) -> list[str]:
+    """Libraries of these names to link with, so that the names become needs."""
+    folder = Path(_build_folder().name) / "stubs"
+    folder.mkdir(exist_ok=True)
+    for name in names:
+        (folder / name).write_bytes(compiled("", "-shared", "-nostdlib", f"-Wl,-soname,{name}"))
+    return [str(folder / name) for name in names]
 
 
 def read_elf(path: str) -> ElfFile | None:
     """Read a file as the payload does, with pyelftools; None: there is no such file."""
     real_path = os.path.realpath(path)
     try:
-        status = os.stat(path)
+        status = Path(path).stat()
         if not status.st_mode & 0o444:
             return ElfFile(path, real_path, problem="no permission")
         if stat.S_ISDIR(status.st_mode):
             return ElfFile(path, real_path, problem="folder")
         content = Path(path).read_bytes()
     except OSError as error:
-        if not os.path.islink(path):
+        if not Path(path).is_symlink():
             return None
         return ElfFile(path, real_path, problem="broken link" if isinstance(error, FileNotFoundError) else "link loop")
     known = _headers(content)
@@ -349,6 +354,22 @@ class Sandbox:
         return run([str(launcher), self.root, "/w", self.program, *environ, "--", *opened], {})
 
 
+def this_machine(program_path: str, env: Mapping[str, str]) -> World:
+    """All that the loader of this machine can see when it starts a program so."""
+    preloads = Path("/etc/ld.so.preload")
+    return World(
+        files=Disk(),
+        executable=os.path.realpath(program_path),
+        library_path=env.get("LD_LIBRARY_PATH"),
+        preload=env.get("LD_PRELOAD"),
+        preload_file=preloads.read_text() if preloads.exists() else None,
+        cache=cache_of(""),
+        default_folders=default_folders(),
+        hwcaps=hwcaps(),
+        platform=platform(),
+    )
+
+
 def cache_of(root: str) -> tuple[tuple[str, str], ...]:
     """Names and paths of the x86-64 entries of a cache, in its order."""
     if not Path(f"{root}/etc/ld.so.cache").exists():
@@ -396,7 +417,7 @@ MESSAGES = {
 
 
 def differences(world: World, opened: Sequence[str], told: Told) -> list[str]:
-    """Where the model and what a program told differ: objects and their order, failures and their messages, warnings."""
+    """Where the model and what a program told differ: objects, their order, failures, their messages, warnings."""
     found: list[str] = []
     chain: list[str] = []
     before: tuple[Loaded, ...] = ()
@@ -432,3 +453,34 @@ def _messages(world: World, stopped: Sequence[Loaded], error: str | None) -> lis
     asked = re.sub("^.*[$]ORIGIN", "", entry.name)
     fine = fine and (named.endswith(asked) if problem == "not found" else world.absolute(named) == entry.path)
     return [] if fine else [f"message: {entry} {error}"]
+
+
+def gcc_library(needed: Sequence[str] = (), *options: str, soname: str | None = None) -> bytes:
+    """A library by gcc that needs these names."""
+    named = [] if soname is None else [f"-Wl,-soname,{soname}"]
+    return compiled("", "-shared", "-nostdlib", "-Wl,--no-as-needed", *_stubs(needed), *named, *options)
+
+
+@functools.cache
+def versioned_library(*versions: str) -> bytes:
+    """libv.so by gcc with a function ``f_VERSION`` for each of V1 and V2, and with these symbol versions.
+
+    It needs a version of libc.so.6: of a library without any table of versions glibc says "inconsistency" and aborts.
+    """
+    folder = Path(_build_folder().name)
+    script = folder / f"{'-'.join(versions)}.map"
+    script.write_text("\n".join(f"{version} {{ f_{version}; }};" for version in versions))
+    options = [f"-Wl,--version-script,{script}"] if versions else []
+    source = "int getpid(void); int f_V1(void) { return getpid(); } int f_V2(void) { return 2; }"
+    return compiled(source, "-shared", "-fPIC", "-Wl,-soname,libv.so", *options)
+
+
+@functools.cache
+def user_of_version(version: str, *options: str) -> bytes:
+    """A library by gcc that uses the function of a version of libv.so."""
+    library = Path(_build_folder().name) / "libv-full.so"
+    library.write_bytes(versioned_library("V1", "V2"))
+    weak = "__attribute__((weak))" if "weak" in options else ""
+    source = f"{weak} int f_{version}(void); int (*user)(void) = f_{version};"
+    words = [option for option in options if option != "weak"]
+    return compiled(source, "-shared", "-nostdlib", "-fPIC", str(library), *words)

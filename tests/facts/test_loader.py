@@ -3,30 +3,32 @@
 from __future__ import annotations
 
 import os
-import re
-import shutil
+import subprocess
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, Phase, example, given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ideepdoctor.facts.loader import World, disagreements, needed_by, predict, search_style, winner
 from ideepdoctor.model.native import ElfFile, Loaded
 from tests.facts.real_loader import (
-    Disk,
     Sandbox,
-    compiled,
     default_folders,
     differences,
+    gcc_library,
     hwcaps,
     patched,
     program,
     run,
     shared_object,
+    this_machine,
+    user_of_version,
+    versioned_library,
 )
 
 NAMES = ("liba.so", "libb.so", "libd.so")
@@ -178,6 +180,113 @@ def test_any_tree_is_loaded_as_the_real_loader_does(scene: Scene) -> None:
             # A damaged preload is passed over and no more.
             taken, expected = now.path or now.passed_over[0], chosen.passed_over[0]
             assert world.files[taken].real_path == world.files[expected].real_path
+
+
+LIBB = "/x/libb.so"
+RUN = Made(needed=("libb.so",), runpath="/x:/y")
+SPECIAL: dict[str, tuple[dict[str, Made], str | None, str | None]] = {
+    "nothing special": ({LIBB: Made()}, LIBB, None),
+    "no permission": ({LIBB: Made("secret"), "/y/libb.so": Made()}, "/y/libb.so", None),
+    "broken link": ({LIBB: Made("broken"), "/y/libb.so": Made()}, "/y/libb.so", None),
+    "32-bit": ({LIBB: Made("32-bit"), "/y/libb.so": Made()}, "/y/libb.so", None),
+    "another machine": ({LIBB: Made("ARM"), "/y/libb.so": Made()}, "/y/libb.so", None),
+    "32-bit and no other": ({LIBB: Made("32-bit")}, None, "not found"),
+    "big-endian": ({LIBB: Made("big-endian"), "/y/libb.so": Made()}, LIBB, "not little-endian"),
+    "empty": ({LIBB: Made("empty"), "/y/libb.so": Made()}, LIBB, "empty"),
+    "text": ({LIBB: Made("text"), "/y/libb.so": Made()}, LIBB, "not ELF"),
+    "folder": ({LIBB: Made("folder"), "/y/libb.so": Made()}, LIBB, "folder"),
+    "loop": ({LIBB: Made("loop"), "/y/libb.so": Made()}, None, "not found"),
+    "loop, default folder": (
+        {LIBB: Made("loop"), "/y/libb.so": Made(), "/usr/lib/libb.so": Made()},
+        "/usr/lib/libb.so",
+        None,
+    ),
+    "loop in a subfolder": ({f"/x/{hwcaps()[0]}/libb.so": Made("loop"), "/y/libb.so": Made()}, "/y/libb.so", None),
+    "first subfolder": ({f"/x/{hwcaps()[0]}/libb.so": Made(), LIBB: Made()}, f"/x/{hwcaps()[0]}/libb.so", None),
+    "last subfolder": ({f"/x/{hwcaps()[-1]}/libb.so": Made(), LIBB: Made()}, f"/x/{hwcaps()[-1]}/libb.so", None),
+}
+"""Files, which libb.so the loader takes for /a/liba.so, and its problem."""
+
+
+@pytest.mark.parametrize("name", SPECIAL)
+def test_special_files_as_the_real_loader_meets_them(name: str) -> None:
+    files, path, problem = SPECIAL[name]
+    scene = Scene({"/a/liba.so": RUN, **files}, (), (), None, None, None, None, ("/a/liba.so",))
+    with Sandbox(program()) as box:
+        place = put_up(box, scene)
+        assert differences(place, scene.opened, box.run(place, scene.opened)) == []
+        found = one(predict(place, scene.opened), "libb.so")
+        assert (found.path, found.problem) == (path, problem)
+
+
+NEW, OLD = ("-Wl,--enable-new-dtags",), ("-Wl,--disable-new-dtags",)
+
+
+@pytest.mark.parametrize("preload", [None, "/x/libv.so"])
+@pytest.mark.parametrize("start", [False, True])
+@pytest.mark.parametrize(
+    ("there", "used", "problem"),
+    [
+        (("V1", "V2"), ("V2",), None),
+        (("V1",), ("V2",), "version `V2' not found in /x/libv.so"),
+        (("V1",), ("V1",), None),
+        ((), ("V2",), None),
+        (("V1",), ("V2", "weak"), None),
+    ],
+)
+def test_symbol_versions_as_the_real_loader_checks_them(
+    there: tuple[str, ...], used: tuple[str, ...], problem: str | None, start: bool, preload: str | None
+) -> None:
+    opened = [] if start else ["/x/liba.so", "/x/libd.so"]
+    with Sandbox(program(("liba.so",) if start else (), "-Wl,-rpath,/x")) as box:
+        box.put("/x/libv.so", versioned_library(*there))
+        box.put("/x/liba.so", user_of_version(*used, "-Wl,-rpath,/x"))
+        box.put("/x/libd.so", shared_object())
+        place = box.world(preload=preload)
+        told = box.run(place, opened)
+        assert differences(place, opened, told) == []
+        assert told.started == (not start or problem is None)
+        assert [entry.problem for entry in predict(place, opened) if entry.problem] == ([problem] if problem else [])
+
+
+@pytest.mark.parametrize("style", [OLD, NEW])
+@pytest.mark.parametrize("library_path", [None, "{root}/env"])
+@pytest.mark.parametrize("preload", [None, "{root}/other/renamed.so", "libnone.so"])
+def test_libraries_by_gcc_on_this_machine(
+    style: tuple[str, ...], library_path: str | None, preload: str | None, tmp_path: Path
+) -> None:
+    """What /proc/self/maps shows is what was predicted."""
+    root = str(tmp_path.resolve())
+    content = {
+        "app/program": program((), "-Wl,-rpath,$ORIGIN/../far", *style),
+        "app/liba.so": gcc_library(("libs.so.1", "libm.so.6"), "-Wl,-rpath,$ORIGIN/lib", *style),
+        "app/lib/libs.so.1": gcc_library(("libb.so",), soname="libs.so.1"),
+        "env/libs.so.1": gcc_library((), soname="libs.so.1"),
+        "other/renamed.so": gcc_library((), soname="libs.so.1"),
+        "app/lib/libb.so": gcc_library(),
+        "other/libm.so.6": gcc_library(soname="libm.so.6"),
+    }
+    for path, text in content.items():
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_bytes(text)
+        (tmp_path / path).chmod(0o755)
+    variables = {"LD_LIBRARY_PATH": library_path, "LD_PRELOAD": preload}
+    env = {name: value.format(root=root) for name, value in variables.items() if value is not None}
+    opened = [f"{root}/app/liba.so", f"{root}/env/libs.so.1"]
+    told = run([f"{root}/app/program", *opened], env)
+    place = this_machine(f"{root}/app/program", env)
+    assert differences(place, opened, told) == []
+    predicted = predict(place, opened)
+    assert any(told.errors) == any(entry.problem for entry in predicted)
+    if not any(told.errors):
+        assert disagreements(predicted, told.mapped, place.files) == ()
+        # A prediction for another environment is found out.
+        elsewhere = this_machine(place.executable, {"LD_PRELOAD": f"{root}/other/libm.so.6"})
+        libm = winner(predicted, "libm.so.6")
+        assert libm is not None and libm.path is not None
+        (text,) = disagreements([one(predict(elsewhere, opened), "libm.so.6")], told.mapped, place.files)
+        real = place.files[libm.path].real_path
+        assert text == f"libm.so.6: predicted {root}/other/libm.so.6, mapped {real}"
 
 
 def elf(path: str, *needed: str, **values: Any) -> ElfFile:
@@ -747,7 +856,7 @@ def wheel(*, tag: str = "rpath", lib: bool = True, tag_of_lib: str | None = None
 
 @dataclass(frozen=True)
 class Row:
-    """A measured situation: what is there, which libmkldnn.so.0 the binding gets by which step, what stops the import."""
+    """A measured situation: what is there, which libmkldnn.so.0 the binding gets by which step, what stops it."""
 
     files: list[ElfFile]
     mkldnn: str | None
@@ -918,3 +1027,30 @@ def test_a_predicted_problem_disagrees_with_imports_that_succeeded() -> None:
         "libb.so.0: predicted version `V' not found in /own/libb.so.0, mapped /own/libb.so.0",
     )
     assert disagreements([ignored], ["/own/libb.so.0"], files) == ()
+
+
+TELL_EXTENSIONS = """
+import sys, ctypes, socket, sqlite3, ssl, zlib
+files = [getattr(module, "__file__", None) or "" for module in list(sys.modules.values())]
+print("\\n".join(sorted(file for file in files if file.endswith(".so"))))
+print("--")
+for line in open("/proc/self/maps"):
+    if ".so" in line and line.split()[-1].startswith("/"):
+        print(line.split()[-1])
+"""
+
+
+@pytest.mark.parametrize("version", [None, "3.7", "2.7"])
+def test_extension_modules_of_a_real_python(version: str | None, legacy: Callable[[str], str]) -> None:
+    """All that is mapped, and nothing else, is what was predicted; so it is where that is known beforehand."""
+    python = os.path.realpath(legacy(version) if version else sys.executable)
+    words = [python, "-c", TELL_EXTENSIONS]
+    told = subprocess.run(words, env={}, capture_output=True, text=True, check=True).stdout.splitlines()
+    opened, mapped = told[: told.index("--")], {os.path.realpath(path) for path in told[told.index("--") + 1 :]}
+    place = this_machine(python, {})
+    predicted = predict(place, opened)
+    assert [entry for entry in predicted if entry.problem] == []
+    assert {place.files[entry.path].real_path for entry in predicted if entry.path} == mapped
+    assert disagreements(predicted, sorted(mapped), place.files) == ()
+    again = predict(place, opened, mapped=sorted(mapped))
+    assert {place.files[entry.path].real_path for entry in again if entry.path} == mapped
