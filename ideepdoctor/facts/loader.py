@@ -50,6 +50,7 @@ class _Process:
     Attributes:
         objects: what is mapped, in the loader's order.
         told: the entries so far.
+        opening: how many entries there were before the start or dlopen that goes on.
     """
 
     def __init__(self, world: World) -> None:
@@ -58,6 +59,7 @@ class _Process:
         self.program = Mapped(program, _folder(program.real_path))
         self.objects = [self.program]
         self.told: list[Loaded] = []
+        self.opening = 0
         self._pairs: set[tuple[str, str | None]] = set()
         if program.soname is not None:
             self.program.names.add(program.soname)
@@ -90,7 +92,7 @@ class _Process:
 
     def open(self, name: str) -> None:
         """What dlopen does; a new object has no loader, and all is taken out again where it fails."""
-        before = len(self.objects)
+        before, self.opening = len(self.objects), len(self.told)
         entry = self._take(name, self.program, None)
         self._tell(entry)
         if entry.problem is None and not self._complete(before):
@@ -175,7 +177,7 @@ class _Process:
 
     def _blame(self, entry: Loaded) -> None:
         """Put the problem to the entry of this need, or add one where the file was there before."""
-        for place, told in enumerate(self.told):
+        for place, told in enumerate(self.told[self.opening :], self.opening):
             if (told.name, told.path, told.by) == (entry.name, entry.path, entry.by):
                 self.told[place] = replace(told, problem=entry.problem)
                 return
