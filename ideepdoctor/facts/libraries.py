@@ -22,8 +22,9 @@ WHEEL_BUILDS = {
     "4b676a9fb584068c": ("2.0.0.post3", "0.14"),
     "d0266ed018ea47e2": ("2.0.0.post3", "0.14"),
 }
-"""First 16 digits of the build-id of libmkldnn.so.0 in ideep4py's wheels: release of ideep4py, version of MKL-DNN. These
-MKL-DNNs have no function that tells their version."""
+"""First 16 digits of the build-id of libmkldnn.so.0 in ideep4py's wheels: release of ideep4py, version of MKL-DNN.
+
+These MKL-DNNs have no function that tells their version."""
 
 _BY_NAME = (
     ("mkldnn", re.compile(r"lib(mkldnn|dnnl|onednn)")),

@@ -27,6 +27,13 @@ from ideepdoctor.rules.idp310 import IDP310
 from ideepdoctor.rules.idp311 import IDP311
 from ideepdoctor.rules.idp312 import IDP312
 from ideepdoctor.rules.idp313 import IDP313
+from ideepdoctor.rules.idp401 import IDP401
+from ideepdoctor.rules.idp402 import IDP402
+from ideepdoctor.rules.idp403 import IDP403
+from ideepdoctor.rules.idp405 import IDP405
+from ideepdoctor.rules.idp406 import IDP406
+from ideepdoctor.rules.idp407 import IDP407
+from ideepdoctor.rules.idp408 import IDP408
 from ideepdoctor.rules.idp501 import IDP501
 from ideepdoctor.rules.idp502 import IDP502
 from ideepdoctor.rules.idp503 import IDP503
@@ -58,6 +65,13 @@ RULES: tuple[type[Rule], ...] = (
     IDP204,
     IDP301,
     IDP302,
+    IDP401,
+    IDP402,
+    IDP403,
+    IDP405,
+    IDP406,
+    IDP407,
+    IDP408,
     IDP308,
     IDP303,
     IDP304,

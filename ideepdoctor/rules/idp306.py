@@ -45,7 +45,7 @@ class IDP306(Rule):
 
     title = "Chainer cannot be imported with these packages"
     severity = Severity.ERROR
-    requires = ("IDP204",)
+    requires = ("IDP204", "IDP401")
     ok = (
         Example("3.7"),
         Example(

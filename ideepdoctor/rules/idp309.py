@@ -9,6 +9,7 @@ from ideepdoctor.model.findings import Evidence, Finding, FixSafety, Severity
 from ideepdoctor.model.plan import Step
 from ideepdoctor.rules.base import Example, Rule
 from ideepdoctor.rules.installed import cure_command, ideep4py_fix, ideep4py_steps, package
+from ideepdoctor.rules.loading import own_missing
 
 _WORDS = {"missing": "missing", "size": "of another size", "sha256": "of other content"}
 _LIB = "/home/user/ideep/lib/python3.7/site-packages/ideep4py/lib"
@@ -52,6 +53,8 @@ class IDP309(Rule):
         found = package(facts, "ideep4py")
         if found is None or not found.altered or facts.planned_ideep4py is not None:
             return
+        if facts.native is not None and facts.native.binding is not None and own_missing(facts.native):
+            return  # IDP406 says what is missing and what is taken instead
         first, safety = found.altered[0], ideep4py_fix(facts)
         more = f" and {len(found.altered) - 1} more" if len(found.altered) > 1 else ""
         yield self.finding(

@@ -29,7 +29,22 @@ class IDP310(Rule):
 
     title = "ideep4py cannot be imported"
     severity = Severity.ERROR
-    requires = ("IDP103", "IDP110", "IDP111", "IDP201", "IDP204", "IDP301", "IDP302", "IDP305", "IDP309")
+    requires = (
+        "IDP103",
+        "IDP110",
+        "IDP111",
+        "IDP201",
+        "IDP204",
+        "IDP301",
+        "IDP302",
+        "IDP305",
+        "IDP309",
+        "IDP401",
+        "IDP402",
+        "IDP403",
+        "IDP405",
+        "IDP406",
+    )
     ok = (Example("imported"), Example("not tried", {"imports": None, "first_op": None, "mode": "quick"}))
     bad = (
         Example("a missing library", {"imports": {"ideep4py": failed("ImportError", "libmkldnn.so.0: cannot open")}}),

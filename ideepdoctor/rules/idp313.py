@@ -32,7 +32,20 @@ class IDP313(Rule):
 
     title = "The first operation of ideep4py ends the process"
     severity = Severity.ERROR
-    requires = ("IDP110", "IDP111", "IDP301", "IDP302", "IDP305", "IDP309", "IDP310")
+    requires = (
+        "IDP110",
+        "IDP111",
+        "IDP301",
+        "IDP302",
+        "IDP305",
+        "IDP309",
+        "IDP310",
+        "IDP401",
+        "IDP402",
+        "IDP403",
+        "IDP405",
+        "IDP406",
+    )
     ok = (Example("it runs"), Example("not tried", {"imports": None, "first_op": None, "mode": "quick"}))
     bad = (
         Example("another MKL-DNN", {"first_op": killed("SIGABRT", "what():  std::exception\nmkldnn::error")}),

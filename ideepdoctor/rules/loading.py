@@ -111,6 +111,12 @@ def own_missing(found: Native) -> tuple[str, ...]:
     return tuple(item.name for item in from_elsewhere(found) if item.name not in there)
 
 
+def needed_by(found: Native, name: str) -> list[str]:
+    """Files, ideep4py's own apart, that need a library of this name."""
+    files = {item.file.path: item.file for item in found.files} | dict(found.objects)
+    return sorted(path for path, file in files.items() if name in file.needed and not is_own(found, path))
+
+
 def why(taken: Loaded) -> str:
     """Which step of the search decided, as a clause."""
     if taken.path is None:
@@ -152,6 +158,13 @@ def stranger(path: str = STRANGER, **fields: Any) -> dict[str, Any]:
     return {**row, "name": "MKL-DNN 0.19.0", "own": False, "owner": None, "places": ["disk"], **fields}
 
 
+def own_file() -> dict[str, Any]:
+    """ideep4py's own MKL-DNN, as a row of ``native.files``."""
+    own = elf(f"{LIB}/{MKLDNN}", soname=MKLDNN, exports=["mkldnn_memory_set_data_handle"])
+    row = {"file": own, "kind": "mkldnn", "name": "MKL-DNN 0.14", "own": True}
+    return {**row, "owner": "ideep4py 2.0.0.post3", "places": ["ideep4py"]}
+
+
 def taken(name: str, path: str | None, step: str, **fields: Any) -> dict[str, Any]:
     """A row of ``native.predicted``."""
     return {"name": name, "path": path, "by": BINDING, "step": step, "problem": None, "passed_over": [], **fields}
@@ -159,9 +172,7 @@ def taken(name: str, path: str | None, step: str, **fields: Any) -> dict[str, An
 
 def own_taken(*except_names: str) -> list[dict[str, Any]]:
     """The rows of a healthy wheel, without these names."""
-    return [
-        taken(name, f"{LIB}/{name}", f"DT_RPATH of {BINDING}") for name in OWN_NAMES if name not in except_names
-    ]
+    return [taken(name, f"{LIB}/{name}", f"DT_RPATH of {BINDING}") for name in OWN_NAMES if name not in except_names]
 
 
 def dead_child(outcome: Mapping[str, Any], *, imported: bool = True, **fields: Any) -> dict[str, Any]:

@@ -14,7 +14,8 @@ def in_use(found: Native, item: LibraryFile) -> bool:
     if found.started is not None and found.started.imported is not None and found.started.imported.ok:
         return real in found.started.after
     return any(
-        taken.path is not None and real == (found.objects[taken.path].real_path if taken.path in found.objects else taken.path)
+        taken.path is not None
+        and real == (found.objects[taken.path].real_path if taken.path in found.objects else taken.path)
         for taken in found.predicted
     )
 

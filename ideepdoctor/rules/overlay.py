@@ -33,7 +33,7 @@ def apply(host: Mapping[str, Any], overlay: Mapping[str, Any]) -> dict[str, Any]
 
 
 def _without_removed(part: Mapping[str, Any]) -> dict[str, Any]:
-    """The mappings of a part without the entries that an overlay set to None; a field itself may be None (not known)."""
+    """The mappings of a part without the entries that an overlay set to None; a field itself may be None: not known."""
     removable = ("inherited", "effective", "objects")
     return {
         field: {name: item for name, item in value.items() if item is not None}

@@ -8,7 +8,8 @@ variables.
 
 What is rewritten, and nothing else: folders of the environment, its base installation and the home become those of a
 person called "user" who has pyenv; the kernel's release, the date, the durations, what is free of memory and disk
-and the sign of a container become those of a plain desktop; the other interpreters are the base installation alone.
+the sign of a container and the identities of files become those of a plain desktop; the other interpreters are the
+base installation alone, and of the headers of files those of ideep4py.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from ideepdoctor.facts.collect import Scope, collect
 from ideepdoctor.facts.redact import redact
 from ideepdoctor.facts.serialize import facts_from_json, facts_to_json
 from ideepdoctor.model.facts import Facts, Interpreter, Outcome, Variables
+from ideepdoctor.model.native import ElfFile, Native
 from ideepdoctor.system import RealSystem
 from ideepdoctor.targets.target import Target
 from ideepdoctor.treatment.variables import recommended
@@ -71,8 +73,34 @@ def plain(facts: Facts, healthy: bool) -> Facts:
         imports=imports,
         first_op=first_op,
         interpreters=(base,),
+        native=None if facts.native is None else plain_native(facts.native),
     )
     return redact(changed, home="", user="", host=socket.gethostname())
+
+
+def plain_native(native: Native) -> Native:
+    """Return the libraries with numbers in the place of devices and inodes, and round durations.
+
+    Of the headers of files only those of ideep4py are kept: nothing else is looked at, and the C library's are long.
+    """
+    known: dict[str | None, str] = {}
+    objects = {
+        path: numbered(file, known) for path, file in sorted(native.objects.items()) if "/ideep4py/" in file.real_path
+    }
+    files = tuple(replace(item, file=numbered(item.file, known)) for item in native.files)
+    started = native.started
+    if started is not None:
+        started = replace(
+            started,
+            imported=None if started.imported is None else timeless(started.imported),
+            first_op=None if started.first_op is None else timeless(started.first_op),
+        )
+    return replace(native, objects=objects, files=files, started=started, entries=len(objects))
+
+
+def numbered(file: ElfFile, known: dict[str | None, str]) -> ElfFile:
+    """Return the file with the number that its identity was given."""
+    return replace(file, identity=known.setdefault(file.identity, f"1:{len(known) + 1}"))
 
 
 def timeless(outcome: Outcome) -> Outcome:

@@ -10,7 +10,7 @@ import pytest
 
 from ideepdoctor.facts.serialize import facts_from_json
 from ideepdoctor.model.findings import FixSafety, Severity
-from ideepdoctor.model.plan import EditBlock, Install, WriteFile
+from ideepdoctor.model.plan import DisableLine, EditBlock, Install, RenameFile, SetRpath, WriteFile
 from ideepdoctor.rules import RULES
 from ideepdoctor.rules.base import Example, Rule
 from ideepdoctor.rules.engine import judge
@@ -81,7 +81,9 @@ def test_a_safe_treatment_has_steps_and_a_manual_one_needs_none(rule: type[Rule]
             continue
         steps = rule().treat(finding, facts)
         assert steps, finding
-        assert all(isinstance(step, Install | WriteFile | EditBlock) for step in steps)
+        assert all(
+            isinstance(step, Install | WriteFile | EditBlock | RenameFile | SetRpath | DisableLine) for step in steps
+        )
         for step in steps:
             if isinstance(step, Install):
                 assert all(item.sha256 for item in step.requirements)

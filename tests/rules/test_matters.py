@@ -56,7 +56,10 @@ def test_the_winner_says_which_step_decided():
         (row(f"{FOLDER}/lib/libmkldnn.so", soname="libmkldnn.so.0"), "another copy in the same folder"),
         (row("/opt/libmkldnn.so", soname="libdnnl.so.2"), "only RTLD_GLOBAL would matter"),
         (row("/x/libtorch.so", "contained", None, "site-packages", soname="libtorch.so"), "only RTLD_GLOBAL"),
-        (row("/x/libmkldnn.so.0", "mkldnn", None, "LD_LIBRARY_PATH", soname="libmkldnn.so.0"), "before LD_LIBRARY_PATH"),
+        (
+            row("/x/libmkldnn.so.0", "mkldnn", None, "LD_LIBRARY_PATH", soname="libmkldnn.so.0"),
+            "before LD_LIBRARY_PATH",
+        ),
         (row("/x/libmkldnn.so.0", "mkldnn", None, "prefix", soname="libmkldnn.so.0"), "before the interpreter's"),
         (
             row("/x/libmkldnn.so.0", "mkldnn", "mxnet-mkl 1.5.0", "site-packages", soname="libmkldnn.so.0"),
