@@ -40,9 +40,10 @@ def blocks(folder: Path, break_numpy: object) -> dict[str, str]:
     """
     assert callable(break_numpy)
     made = printed("setup", "--python", "3.7", cwd=folder, shown="ideepdoctor setup")
+    libraries = printed("libs", cwd=folder, shown="ideepdoctor libs")
     break_numpy(folder / ".ideep")
     broken = printed("diagnose", cwd=folder, shown="ideepdoctor diagnose")
-    return {"setup": made, "broken": broken}
+    return {"setup": made, "libs": libraries, "broken": broken}
 
 
 def comparable(text: str) -> str:

@@ -208,6 +208,8 @@ def _closing(report: Report, summary: Summary) -> RenderableType:
     if summary.status is Status.HEALTHY:
         quick = report.facts is not None and report.facts.mode == "quick"
         word = "no fault seen (static checks only)" if quick else "no fault seen"
+        if report.command == "libs":
+            word = "no conflict seen"
         return Text.assemble((word, "bold green"), hidden)
     counted = ", ".join(part for part in parts if not part.startswith("0 ")) or "no fault seen"
     style = {Status.FINDINGS: "bold red" if summary.errors else "bold yellow"}.get(summary.status, "bold magenta")

@@ -101,3 +101,18 @@ def test_numbers_may_be_whole() -> None:
         Answer({"seconds": "3"}).number("seconds")
     with pytest.raises(CouldNotCheck):
         Answer({"seconds": True}).maybe_integer("seconds")
+
+
+def test_a_run_without_the_libraries_answer_goes_on_and_leaves_them_unknown(told: dict[str, Any]) -> None:
+    system = FakeSystem().on(lambda call: b"mkl_versions" in call.stdin, completed(returncode=1))
+    system.on(lambda call: True, payload_answer(told))
+    facts = collect(system, Target("python"), {}, replace(BARE, libraries=True))
+    assert facts.native is None
+    assert len(system.commands()) == 2
+
+
+def test_a_run_that_is_about_the_libraries_alone_does_not(told: dict[str, Any]) -> None:
+    system = FakeSystem().on(lambda call: b"mkl_versions" in call.stdin, completed(returncode=1))
+    system.on(lambda call: True, payload_answer(told))
+    with pytest.raises(CouldNotCheck):
+        collect(system, Target("python"), {}, replace(BARE, libraries=True, start=True))

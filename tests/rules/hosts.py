@@ -24,6 +24,7 @@ QUICK: dict[str, Any] = {
     "chainer": None,
     "libraries": None,
     "smoke": None,
+    "native": {"started": None, "pairs": None},
 }
 """What a quick run leaves out."""
 

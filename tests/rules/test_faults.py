@@ -125,6 +125,8 @@ def test_chainer_without_ideep4py_on_a_newer_python_that_cannot_be_imported_is_s
         ("IDP111", {"packages": {"ideep4py": "1.0.3"}, "cpu": {"vendor": None}}, "vendor"),
         ("IDP301", {"packages": None}, "distributions"),
         ("IDP306", {"packages": None}, "distributions"),
+        *((code, {"native": None}, "shared libraries") for code in ("IDP401", "IDP402", "IDP403", "IDP405", "IDP406")),
+        *((code, {"native": None}, "shared libraries") for code in ("IDP404", "IDP407", "IDP408")),
         ("IDP310", {"imports": None}, "not tried"),
         ("IDP311", {"imports": None}, "not tried"),
         ("IDP312", {"chainer": None}, "not asked"),
