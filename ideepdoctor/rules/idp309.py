@@ -9,7 +9,7 @@ from ideepdoctor.model.findings import Evidence, Finding, FixSafety, Severity
 from ideepdoctor.model.plan import Step
 from ideepdoctor.rules.base import Example, Rule
 from ideepdoctor.rules.installed import cure_command, ideep4py_fix, ideep4py_steps, package
-from ideepdoctor.rules.loading import own_missing
+from ideepdoctor.rules.loading import lost_by_runpath, own_missing, with_runpath
 
 _WORDS = {"missing": "missing", "size": "of another size", "sha256": "of other content"}
 _LIB = "/home/user/ideep/lib/python3.7/site-packages/ideep4py/lib"
@@ -55,8 +55,11 @@ class IDP309(Rule):
             return
         if facts.native is not None and facts.native.binding is not None and own_missing(facts.native):
             return  # IDP406 says what is missing and what is taken instead
-        first, safety = found.altered[0], ideep4py_fix(facts)
-        more = f" and {len(found.altered) - 1} more" if len(found.altered) > 1 else ""
+        altered = [row for row in found.altered if row.path not in _told(facts)]
+        if not altered:
+            return
+        first, safety = altered[0], ideep4py_fix(facts)
+        more = f" and {len(altered) - 1} more" if len(altered) > 1 else ""
         yield self.finding(
             found=f"{first.path}: {_WORDS.get(first.problem, first.problem)}{more}",
             needed=f"the files of ideep4py {found.version} as its RECORD lists them",
@@ -66,7 +69,7 @@ class IDP309(Rule):
                 Evidence(
                     f"{item.problem}: expected {item.expected}, found {item.found}", item.path, f"ls -l {item.path}"
                 )
-                for item in found.altered[:5]
+                for item in altered[:5]
             ),
             fix=safety,
         )
@@ -74,3 +77,11 @@ class IDP309(Rule):
     def treat(self, finding: Finding, facts: Facts) -> tuple[Step, ...]:
         """Install the files again."""
         return ideep4py_steps(facts)
+
+
+def _told(facts: Facts) -> frozenset[str]:
+    """Files that IDP405 tells of: their DT_RPATH became DT_RUNPATH, and that is what does the harm."""
+    found = facts.native
+    if found is None or found.binding is None or lost_by_runpath(found) is None:
+        return frozenset()
+    return frozenset(with_runpath(found))

@@ -10,25 +10,24 @@ from ideepdoctor.model.native import Native
 from ideepdoctor.model.plan import SetRpath, Step
 from ideepdoctor.rules.base import Example, Rule
 from ideepdoctor.rules.deaths import failed, killed
-from ideepdoctor.rules.installed import fix_command, new_environment_command
+from ideepdoctor.rules.installed import fix_command, ideep4py_fix, ideep4py_steps, new_environment_command, package
 from ideepdoctor.rules.loading import (
     BINDING,
     LIB,
     MKLDNN,
-    OWN_NAMES,
     STRANGER,
     dead_child,
     describe,
-    from_elsewhere,
     loading_evidence,
+    lost_by_runpath,
     native,
     own_folder,
-    own_missing,
     own_taken,
     stranger,
     taken,
     what_happens,
     why,
+    with_runpath,
     works,
 )
 
@@ -99,21 +98,15 @@ class IDP405(Rule):
     def check(self, facts: Facts) -> Iterator[Finding]:
         """Where the tag is DT_RUNPATH: is anything taken from elsewhere?"""
         found = native(facts)
-        if found is None or not _to_mend(found) or own_missing(found):
+        lost = None if found is None else lost_by_runpath(found)
+        if found is None or lost is None:
             return
-        lost = list(from_elsewhere(found)) or [
-            item for item in found.predicted if item.problem and _inside(found, item.by)
-        ]
         fine = works(found)
-        if fine is True and not lost:
-            return
-        if not lost and fine is None:
-            return
         first = lost[0] if lost else None
         lucky = fine is True
         mendable = facts.python.externally_managed is None
         yield self.finding(
-            found=f"{found.binding} has DT_RUNPATH, not DT_RPATH" + (f"; {why(first)}" if first else ""),
+            found=f"{found.binding} has DT_RUNPATH, not DT_RPATH" + (f"; {why(found, first)}" if first else ""),
             needed="DT_RPATH, which comes before LD_LIBRARY_PATH and holds for the libraries behind it, too",
             consequence=(
                 f"it works by luck, with {describe(found, first.path)}"
@@ -132,21 +125,18 @@ class IDP405(Rule):
     def treat(self, finding: Finding, facts: Facts) -> tuple[Step, ...]:
         """Give the module and the libraries in its folder the tag that the wheel has."""
         found = native(facts)
-        return () if found is None else tuple(_to_mend(found))
+        if found is None:
+            return ()
+        there = package(facts, "ideep4py")
+        altered = {row.path for row in there.altered} if there is not None else set()
+        if altered & set(with_runpath(found)) and ideep4py_fix(facts) is not FixSafety.MANUAL:
+            return ideep4py_steps(facts)  # a wheel's file that somebody has changed: the wheel has the right tag
+        return tuple(_set_rpath(found, path) for path in with_runpath(found))
 
 
-def _to_mend(found: Native) -> list[SetRpath]:
-    """The files of ideep4py that have DT_RUNPATH, the module first."""
-    folder, steps = own_folder(found), []
-    for path in sorted(found.objects, key=lambda path: (path != found.binding, path)):
-        if found.objects[path].runpath is None or not _inside(found, path):
-            continue
-        if path != found.binding and path.rpartition("/")[2] not in OWN_NAMES:
-            continue
-        rpath = "$ORIGIN/lib" if path.rpartition("/")[0] == folder else "$ORIGIN"
-        steps.append(SetRpath(path, rpath, "finds its own libraries first, however Python is started"))
-    return steps
-
-
-def _inside(found: Native, path: str) -> bool:
-    return path.startswith(f"{own_folder(found)}/")
+def _set_rpath(found: Native, path: str) -> SetRpath:
+    """Its own folder first, then no other: as the wheel has it."""
+    rpath = "$ORIGIN/lib" if path.rpartition("/")[0] == own_folder(found) else "$ORIGIN"
+    return SetRpath(
+        path, rpath, "finds its own libraries first, however Python is started", found.objects[path].size_bytes
+    )

@@ -111,17 +111,41 @@ def own_missing(found: Native) -> tuple[str, ...]:
     return tuple(item.name for item in from_elsewhere(found) if item.name not in there)
 
 
+def with_runpath(found: Native) -> list[str]:
+    """The files of ideep4py that have DT_RUNPATH, the module first."""
+    return [
+        path
+        for path in sorted(found.objects, key=lambda path: (path != found.binding, path))
+        if found.objects[path].runpath is not None
+        and is_inside(found, path)
+        and (path == found.binding or path.rpartition("/")[2] in OWN_NAMES)
+    ]
+
+
+def lost_by_runpath(found: Native) -> list[Loaded] | None:
+    """What is taken from elsewhere, or not found, because of DT_RUNPATH; None where that tag does no harm."""
+    if not with_runpath(found) or own_missing(found):
+        return None
+    lost = list(from_elsewhere(found)) or [row for row in found.predicted if row.problem and is_inside(found, row.by)]
+    return lost if lost or works(found) is False else None
+
+
+def is_inside(found: Native, path: str) -> bool:
+    """Whether a path lies in ideep4py's folder as written, links not followed."""
+    return path.startswith(f"{own_folder(found)}/")
+
+
 def needed_by(found: Native, name: str) -> list[str]:
     """Files, ideep4py's own apart, that need a library of this name."""
     files = {item.file.path: item.file for item in found.files} | dict(found.objects)
     return sorted(path for path, file in files.items() if name in file.needed and not is_own(found, path))
 
 
-def why(taken: Loaded) -> str:
-    """Which step of the search decided, as a clause."""
+def why(found: Native, taken: Loaded) -> str:
+    """Who wins and which step of the search decided, as a clause."""
     if taken.path is None:
         return f"no search step finds {taken.name}"
-    return f"{taken.name} is taken by {taken.step}"
+    return f"{taken.name} is {describe(found, taken.path)}, by {taken.step}"
 
 
 def loading_evidence(found: Native, taken: Loaded) -> tuple[Evidence, ...]:
