@@ -102,7 +102,7 @@ def expand(world: World, text: str, origin: str) -> str:
 
 def stop_reason(file: ElfFile) -> str | None:
     """Why a loader that met this file in a search gives up; None: it can map it."""
-    return "not little-endian" if file.problem is None and file.little_endian is False else file.problem
+    return "not little-endian" if file.little_endian is False else file.problem
 
 
 def ends_search(file: ElfFile) -> bool:
@@ -145,7 +145,7 @@ def _path_lists(world: World, asker: Mapped, program: Mapped) -> Iterator[tuple[
         while chain[-1].loader is not None:
             chain.append(chain[-1].loader)
         # What dlopen brought has no loader, yet the program's DT_RPATH counts for it.
-        for owner in chain if program in chain else [*chain, program]:
+        for owner in dict.fromkeys([*chain, program]):
             if owner.file.rpath and owner.file.runpath is None:
                 yield f"DT_RPATH of {owner.file.path}", _folders(world, owner.file.rpath.split(":"), owner)
     if world.library_path:

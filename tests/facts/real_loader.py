@@ -23,6 +23,7 @@ from elftools.elf.segments import InterpSegment
 from ideepdoctor.facts.loader import World, predict
 from ideepdoctor.model.native import ElfFile, Loaded
 
+INTERPRETER = "/lib64/ld-linux-x86-64.so.2"
 DF_1_NODEFLIB = 0x800
 WEAK = 2
 
@@ -118,6 +119,8 @@ def _build_folder() -> tempfile.TemporaryDirectory[str]:
 @functools.cache
 def compiled(source: str, *options: str) -> bytes:
     """What gcc makes of a C source; each variant is compiled once."""
+    if shutil.which("gcc") is None:
+        pytest.skip("no gcc on this machine")
     folder = Path(_build_folder().name)
     (folder / "one.c").write_text(source)
     subprocess.run(["gcc", "-O0", "-o", "one", "one.c", *options], cwd=folder, check=True)
@@ -288,7 +291,7 @@ class Sandbox:
         self.put(path, program_content)
         # The loader asks this link for the folder of the program.
         (Path(self.root) / "proc/self/exe").symlink_to(path)
-        for source in ("/lib64/ld-linux-x86-64.so.2", "/lib/x86_64-linux-gnu/libc.so.6"):
+        for source in (INTERPRETER, dict(system_cache())["libc.so.6"]):
             self.put(source, Path(source).read_bytes())
 
     def __enter__(self) -> Sandbox:
@@ -338,6 +341,7 @@ class Sandbox:
                 "cache": cache_of(self.root),
                 "default_folders": default_folders(),
                 "hwcaps": hwcaps(),
+                "lib": lib(),
                 "platform": platform(),
                 "cwd": "/w",
                 **values,
@@ -363,9 +367,10 @@ def this_machine(program_path: str, env: Mapping[str, str]) -> World:
         library_path=env.get("LD_LIBRARY_PATH"),
         preload=env.get("LD_PRELOAD"),
         preload_file=preloads.read_text() if preloads.exists() else None,
-        cache=cache_of(""),
+        cache=system_cache(),
         default_folders=default_folders(),
         hwcaps=hwcaps(),
+        lib=lib(),
         platform=platform(),
     )
 
@@ -376,6 +381,12 @@ def cache_of(root: str) -> tuple[tuple[str, str], ...]:
         return ()
     text = subprocess.run(["/sbin/ldconfig", "-r", root or "/", "-p"], capture_output=True, text=True).stdout
     return tuple(re.findall(r"^\t(\S+) \(libc6,x86-64.*\) => (.*)$", text, re.MULTILINE))
+
+
+@functools.cache
+def system_cache() -> tuple[tuple[str, str], ...]:
+    """That of this machine."""
+    return cache_of("")
 
 
 @functools.cache
@@ -400,9 +411,14 @@ def default_folders() -> tuple[str, ...]:
 @functools.cache
 def platform() -> str:
     """What $PLATFORM stands for."""
-    words = ["/lib64/ld-linux-x86-64.so.2", "--list-diagnostics"]
-    text = subprocess.run(words, capture_output=True, text=True).stdout
-    return re.findall(r'^dl_platform="(.*)"', text, re.MULTILINE)[0]
+    text = subprocess.run([INTERPRETER, "--list-diagnostics"], capture_output=True, text=True).stdout
+    (found,) = re.findall(r'^dl_platform="(.*)"', text, re.MULTILINE)
+    return str(found)
+
+
+def lib() -> str:
+    """What $LIB stands for: the end of the first default folder."""
+    return default_folders()[0].lstrip("/")
 
 
 MESSAGES = {
