@@ -229,6 +229,13 @@ def test_what_the_package_cannot_do_alone_does_not_hide_a_death() -> None:
     assert pair.after.warnings == ("without the other, too: torch's operation: no such thing",)
 
 
+def test_what_was_not_tried_in_a_child_is_not_told() -> None:
+    before, after = child(ERROR, True, code=-6), child(True, ERROR, True, None)
+    [pair] = read_pairs(answer(before, after, child(ERROR, True, None, None)), False)
+    assert pair.before.signal == "SIGABRT" and pair.after.ok
+    assert pair.after.warnings == ("without the other, too: import of torch: no such thing",)
+
+
 def test_without_the_controls_every_failure_counts() -> None:
     [pair] = read_pairs(answer(child(ERROR, True, True, None), FINE, None, None), False)
     assert pair.before.error_text == "import of torch: no such thing"
@@ -254,7 +261,7 @@ class relu:
 """,
     "torch": "__version__ = '1.4.0'",
     "broken": "import no_such_module",
-    "late": "import time; time.sleep(60)",
+    "hangs": "import sys, time\nif 'ideep4py' in sys.modules: time.sleep(60)",
 }
 
 
@@ -279,10 +286,13 @@ def test_checked_in_a_real_python(environ: dict[str, str]) -> None:
 
 
 def test_bounded_in_a_real_python(environ: dict[str, str]) -> None:
-    wanted = [Suspect("late 1", ("late",))] * 3
-    limits = {"child_seconds": 1.5, "total_seconds": 6.0}
-    pairs = check_pairs(RealSystem(), Target(sys.executable), environ, wanted, cwd="/", **limits)
-    assert pairs == (), "it hangs without ideep4py, too"
+    wanted = [Suspect(f"hangs {number}", ("hangs",)) for number in range(8)]
+    pairs = check_pairs(
+        RealSystem(), Target(sys.executable), environ, wanted, cwd="/", child_seconds=2.5, total_seconds=7.0
+    )
+    assert 1 <= len(pairs) < 8, "for the last there was no time"
+    assert pairs[0].before.ok
+    assert (pairs[0].after.timed_out, pairs[0].after.error_text) == (True, "import of hangs")
 
 
 def test_nothing_wanted_starts_nothing() -> None:

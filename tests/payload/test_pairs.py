@@ -141,6 +141,7 @@ def test_what_modules_raise_and_print_is_text_on_every_python(version: str, tmp_
     check = world.check("stranger")
     first = check["before"]["told"]["import first"]
     assert (first["ok"], first["error_type"]) == (False, "ValueError")
+    assert first["error_text"].encode("utf-8"), "no lone surrogates"
     assert "bel" in first["error_text"] and "nnte sein" in first["warnings"][0]
     assert first["warnings"][0].startswith("UserWarning: ")
     assert "raw" in check["before"]["stderr"][0] and "ValueError" in check["before"]["stderr"][0]
@@ -291,28 +292,38 @@ def test_a_hang_is_ended_and_told(world: World) -> None:
     assert (oks(check["after"]), ended["timed_out"], ended["code"]) == ([True], True, -signal.SIGKILL)
 
 
-def test_what_there_is_no_time_for_was_not_tried(world: World) -> None:
-    world.module("slow", "import time; time.sleep(1.5)")
+LOGS = """
+import os, time
+log = os.open(os.environ["LOG"], os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+os.write(log, b"+")
+time.sleep(%s)
+os.write(log, b"-")
+"""
+
+
+def test_what_there_is_no_time_for_was_not_tried(world: World, tmp_path: Path) -> None:
+    world.module("slow", LOGS % 1.5)
+    log = tmp_path / "log"
     started = time.monotonic()
-    checks = world.answer("slow", packages=8, total_seconds=5)["checks"]
+    checks = world.answer("slow", packages=8, total_seconds=5, environ={"LOG": str(log)})["checks"]
     assert time.monotonic() - started < 12
     assert oks(checks[0]["before"]) == oks(checks[0]["after"]) == [True] * 4
     assert (checks[7]["before"], checks[7]["after"], checks[7]["alone"]) == (None, None, None)
     assert not any(one[order]["ended"]["timed_out"] for one in checks for order in ("before", "after") if one[order])
+    assert log.read_text().count("+") < 12, "none is started when the time is over"
+
+
+def test_a_child_that_is_cut_short_was_not_tried(world: World) -> None:
+    world.module("hangs", "import time; time.sleep(60)")
+    started = time.monotonic()
+    check = world.check("hangs", total_seconds=2)
+    assert time.monotonic() - started < 20
+    assert (check["before"], check["after"], check["alone"]) == (None, None, None)
 
 
 def test_two_children_at_once_and_no_more(world: World, tmp_path: Path) -> None:
     log = tmp_path / "log"
-    world.module(
-        "logs",
-        """
-        import os, time
-        log = os.open(os.environ["LOG"], os.O_WRONLY | os.O_APPEND | os.O_CREAT)
-        os.write(log, b"+")
-        time.sleep(0.4)
-        os.write(log, b"-")
-        """,
-    )
+    world.module("logs", LOGS % 0.4)
     world.answer("logs", packages=3, environ={"LOG": str(log)})
     marks = log.read_text()
     running = [marks[: end + 1].count("+") - marks[: end + 1].count("-") for end in range(len(marks))]
@@ -322,19 +333,21 @@ def test_two_children_at_once_and_no_more(world: World, tmp_path: Path) -> None:
 # As the user's Python
 
 
-def test_the_folder_and_variables_of_the_user(world: World, tmp_path: Path) -> None:
+SHADOWS = ("json", "ast", "base64", "subprocess", "threading", "warnings")
+
+
+def test_the_folder_and_variables_of_the_user(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     here = tmp_path / "here"
     here.mkdir()
-    for name in ("json", "ast", "base64", "subprocess", "threading", "time"):
+    monkeypatch.chdir(here)
+    for name in SHADOWS:
         (here / f"{name}.py").write_text("raise SystemExit('taken')")
     (here / "local.py").write_text("import os\n__version__ = os.environ['OMP_NUM_THREADS']\n")
     check = world.check("local", cwd=here, environ={"OMP_NUM_THREADS": "3"})
     assert check["before"]["told"]["import first"]["version"] == "3"
     assert check["before"]["told"]["import first"]["path"] == str(here / "local.py")
     assert oks(check["after"]) == [True] * 4
-    assert sorted(path.name for path in here.iterdir()) == sorted(
-        [*(f"{name}.py" for name in ("json", "ast", "base64", "subprocess", "threading", "time")), "local.py"]
-    ), "nothing is written"
+    assert {path.stem for path in here.iterdir()} == {*SHADOWS, "local"}, "nothing is written"
 
 
 def test_what_is_preloaded_reaches_the_children_alone(world: World) -> None:
