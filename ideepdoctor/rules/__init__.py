@@ -30,6 +30,7 @@ from ideepdoctor.rules.idp313 import IDP313
 from ideepdoctor.rules.idp401 import IDP401
 from ideepdoctor.rules.idp402 import IDP402
 from ideepdoctor.rules.idp403 import IDP403
+from ideepdoctor.rules.idp404 import IDP404
 from ideepdoctor.rules.idp405 import IDP405
 from ideepdoctor.rules.idp406 import IDP406
 from ideepdoctor.rules.idp407 import IDP407
@@ -70,6 +71,7 @@ RULES: tuple[type[Rule], ...] = (
     IDP403,
     IDP405,
     IDP406,
+    IDP404,
     IDP407,
     IDP408,
     IDP308,
