@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.environments import Answer, copy_environment, pip_install, uv
+from tests.e2e.environments import Answer, copy_environment, doctor, pip_install, uv
 from tests.e2e.loader_rows import NULL_HANDLE, PROGRAM, plain, truth
 
 pytestmark = pytest.mark.e2e
@@ -269,6 +269,13 @@ def matches(seen: str, expected: str) -> bool:
     """Whether the same part ended in the same way; an error's text may hold more than what is expected."""
     part, _, how = expected.partition(": ")
     return seen == expected or (bool(how) and seen.startswith(f"{part}: ") and how in seen)
+
+
+@each_package
+def test_what_the_doctor_says_of_package(furnished: Callable[[Package], Path], package: Package) -> None:
+    answer = doctor("diagnose", "--python", str(furnished(package)), "--format", "json")
+    native = [code for code in answer.codes() if code.startswith("IDP4")]
+    assert native == ([package.code] if package.code else []), answer.stdout
 
 
 DEEPBIND = """
