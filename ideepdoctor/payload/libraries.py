@@ -278,9 +278,13 @@ class Image(object):
     def unpack(self, form, offset):
         """Return the numbers there."""
         form = self.order + form
-        data = self.at(offset, struct.calcsize(form))
-        if len(data) < struct.calcsize(form):
-            raise Unusable("truncated" if offset + struct.calcsize(form) > self.size else "damaged")
+        size = struct.calcsize(form)
+        number, start = divmod(offset, BLOCK)
+        if start + size <= len(self.blocks.get(number, b"")):
+            return struct.unpack_from(form, self.blocks[number], start)
+        data = self.at(offset, size)
+        if len(data) < size:
+            raise Unusable("truncated" if offset + size > self.size else "damaged")
         return struct.unpack(form, data)
 
     def read_segments(self, offset, entry_size, count):
@@ -505,16 +509,16 @@ class Image(object):
         return None
 
 
-def opened(path, found, least=1):
-    """Return a descriptor of a regular file of ``least`` bytes, and note its identity. Raises Unusable, OSError."""
+def opened(path, found):
+    """Return a descriptor of a regular file that is not empty, and note its identity. Raises Unusable, OSError."""
     state = os.stat(path)
     found.update(size_bytes=state.st_size, identity="%d:%d" % (state.st_dev, state.st_ino))
     if stat.S_ISDIR(state.st_mode):
         raise Unusable("folder")
     if not stat.S_ISREG(state.st_mode):  # a pipe would wait for a writer, a device may act
         raise Unusable("not a regular file")
-    if state.st_size < least:
-        raise Unusable("truncated" if state.st_size else "empty")
+    if not state.st_size:
+        raise Unusable("empty")
     return os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY)
 
 
@@ -548,7 +552,9 @@ def contains_engine(path):
     descriptor = None
     found = {}
     try:
-        descriptor = opened(path, found, CONTAINER_BYTES)
+        if os.stat(path).st_size < CONTAINER_BYTES:
+            return False
+        descriptor = opened(path, found)
         image = Image(descriptor, found["size_bytes"], found)
         return any(image.symbol(name) is not None for name in ENGINES)
     except (Unusable, IOError, OSError, struct.error, ValueError, OverflowError):
@@ -764,20 +770,21 @@ class Collection(object):
             if INTERESTING.match(name):
                 self.meet(os.path.join(folder, name), place)
 
-    def walk(self, root, place, deadline, most=None, depth=None, contained=True, leave=(), shut=None):
+    def walk(self, root, place, deadline, most=None, depth=1000, contained=True, shut=None):
         """Note the libraries of interest under a folder; every real folder is visited once, links are not followed.
 
         Args:
             most: entries after which the walk is cut short.
             depth: how many levels of folders are entered.
             contained: look for MKL-DNN in other libraries too.
-            leave: names of folders that are not entered.
             shut: paths of folders that are not entered (deep walk: there folders are not even asked who they are).
         """
-        stack = [(plain(root), 0)]
-        begun = self.entries
+        stack = [plain(root)]
+        begun, depth = self.entries, depth + stack[0].count("/")
         while stack:
-            folder, level = stack.pop()
+            folder = stack.pop()
+            if shut is not None and folder in shut and folder != root:
+                continue
             if time.time() > deadline or most and self.entries - begun > most:
                 self.complete = False
                 return
@@ -792,16 +799,14 @@ class Collection(object):
                 self.unreadable += 1
                 continue
             self.entries += count
+            if folders and folder.count("/") < depth:
+                stack.extend(folders)
             for name in names:
                 path = os.path.join(folder, name)
                 if INTERESTING.match(name):
                     self.meet(path, place)
                 elif contained and SHARED.search(name) and path not in self.places and contains_engine(path):
                     self.meet(path, place)
-            if depth is None or level < depth:
-                for path in folders:
-                    if (shut is None or path not in shut) and not (leave and os.path.basename(path) in leave):
-                        stack.append((path, level + 1))
 
 
 def local_disks(mounts):

@@ -543,6 +543,16 @@ def test_a_walk_that_takes_too_long_is_cut_short(tmp_path: Path) -> None:
     assert 100 < state.entries < 200
 
 
+def test_a_walk_of_bounded_depth(tmp_path: Path, engine: Path) -> None:
+    for name in (".", "a", "a/b", "a/b/c"):
+        (tmp_path / name).mkdir(exist_ok=True)
+        shutil.copy(engine, tmp_path / name)
+    for depth in (0, 1, 2, 3):
+        state = libraries.Collection()
+        state.walk(f"{tmp_path}/", "/opt/intel", float("inf"), depth=depth)
+        assert len(state.places) == depth + 1
+
+
 def test_a_folder_that_may_not_be_read_is_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "closed").mkdir()
     real = os.scandir
