@@ -19,6 +19,7 @@ PURE_FILES = (
     "treatment/variables.py",
     "treatment/startup.py",
     "treatment/exports.py",
+    "treatment/order.py",
     "treatment/shellrc.py",
 )
 TOUCHES_THE_WORLD = frozenset({"os", "subprocess", "rich", "typer", "shutil", "multiprocessing", "socket", "pathlib"})
