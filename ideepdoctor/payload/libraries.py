@@ -35,6 +35,7 @@ import time
 PY2 = sys.version_info[0] == 2
 PREAD = getattr(os, "pread", None)
 SCANDIR = getattr(os, "scandir", None)
+TEXT = type(b"".decode("ascii"))
 TEXT_LIMIT = 4000
 BLOCK = 1 << 14
 SYMBOLS = (
@@ -102,7 +103,7 @@ def mapped():
         data += part
     os.close(descriptor)
     if sys.version_info[0] > 2:
-        data = data.decode("utf-8", "surrogateescape")
+        data = data.decode(sys.getfilesystemencoding(), "surrogateescape")
     found = []
     for line in data.splitlines():
         fields = line.split(None, 5)
@@ -162,7 +163,8 @@ def stage(name, action):
     return answer["ok"]
 def load():
     import ideep4py
-    return {"version": text(getattr(ideep4py, "__version__", "")) or None, "path": getattr(ideep4py, "__file__", None)}
+    path = getattr(ideep4py, "__file__", None)
+    return {"version": text(getattr(ideep4py, "__version__", "")) or None, "path": path and os.path.abspath(path)}
 def first_op():
     import numpy
     import ideep4py
@@ -293,7 +295,7 @@ class Image(object):
         dynamic = None
         notes = []
         cut = False
-        fields["executable_stack"] = True  # what the kernel and the loader assume where nothing is said
+        stack = True  # what the kernel and the loader assume where nothing is said
         for index in range(count):
             if self.wide:
                 kind, flags, start, address, _, length, memory, align = self.unpack("IIQQQQQQ", offset + index * 56)
@@ -310,9 +312,10 @@ class Image(object):
             elif kind == 4:
                 notes.append((start, min(length, 1 << 16), 8 if align == 8 else 4))
             elif kind == 0x6474E551:
-                fields["executable_stack"] = bool(flags & 1)
+                stack = bool(flags & 1)
         if cut:
             raise Unusable("truncated")
+        fields["executable_stack"] = stack
         for start, length, align in notes:
             fields["build_id"] = fields.get("build_id") or self.build_id(start, length, align)
         if dynamic:
@@ -348,8 +351,8 @@ class Image(object):
                 self.tags[tag & 0xFFFFFFFF] = value
         if start + min(length, 1) > self.size:
             raise Unusable("truncated")
-        self.strings = None
         if 5 not in self.tags:
+            self.tags = {}
             return
         self.strings = self.offset_of(self.tags[5])
         self.fields["needed"] = [self.string(one) for one in needed[:1000]]
@@ -383,7 +386,7 @@ class Image(object):
     def symbol(self, name):
         """Return the address of a symbol that is defined here, None where there is none, by the hash table alone."""
         name = name.encode("ascii")
-        if self.tags.get(6) is None or self.strings is None:
+        if 6 not in self.tags:
             return None
         table = self.offset_of(self.tags[6])
         candidates = ()
@@ -585,6 +588,17 @@ def clean(value):
     return text(value) if isinstance(value, (bytes, type(""))) else value
 
 
+def with_paths(value):
+    """Return the value with every text in it as the type that paths have."""
+    if isinstance(value, dict):
+        return dict((with_paths(key), with_paths(item)) for key, item in value.items())
+    if isinstance(value, (list, tuple)):
+        return [with_paths(item) for item in value]
+    if isinstance(value, TEXT):
+        return native(value.encode("utf-8", *([] if PY2 else ["surrogateescape"])))
+    return value
+
+
 def read(path, limit=1 << 20):
     """Return the bytes of a file, None where it cannot be read."""
     try:
@@ -644,7 +658,7 @@ class Child(object):
                     name, value = ast.literal_eval(part.decode("ascii"))
                 except (ValueError, SyntaxError, TypeError):
                     continue
-                answers[name] = value
+                answers[name] = with_paths(value)
         return answers
 
 
@@ -1120,7 +1134,7 @@ def binding_of(folder):
     return os.path.join(folder, best[0]) if best else None
 
 
-def numpy_modules(state, folder):
+def numpy_modules(folder):
     """Return the extension modules of NumPy that need libraries of interest, or a linear algebra that may be one."""
     found = []
     for inner in ("core", "_core", "linalg"):
@@ -1207,8 +1221,7 @@ def ask_mkl(state, request, cookie, timeout):
 def main():
     """Answer the request."""
     cookie = sys.argv[1]
-    request = json.loads(base64.urlsafe_b64decode(sys.argv[2].encode("ascii")).decode("ascii"))
-    request = with_paths(request)
+    request = with_paths(json.loads(base64.urlsafe_b64decode(sys.argv[2].encode("ascii")).decode("ascii")))
     request["emulator"] = request.get("emulator") or []
     timeout = float(request.get("timeout_seconds") or 30)
     if request.get("cwd"):
@@ -1250,8 +1263,8 @@ def main():
     answer["started"] = started_answer(started, cookie, timeout) if started else None
     if started:
         for one in sorted(set(answer["started"]["at_start"] + answer["started"]["after"])):
-            state.meet_if_interesting(one if isinstance(one, str) else native(one.encode("utf-8")), "process")
-    for source in answer["sources"]:
+            state.meet_if_interesting(one, "process")
+    for source in with_paths(answer["sources"]):
         for one in re.split("[ :]", source["value"] if source["name"] == "LD_PRELOAD" else ""):
             if one.startswith("/"):
                 state.meet_if_interesting(one, "start-up file")
@@ -1268,30 +1281,19 @@ def main():
         data = data[os.write(1, data) :]
 
 
-def with_paths(value):
-    """Return a request with its texts as the type that paths have."""
-    if isinstance(value, dict):
-        return dict((with_paths(key), with_paths(item)) for key, item in value.items())
-    if isinstance(value, list):
-        return [with_paths(item) for item in value]
-    return native(value.encode("utf-8")) if hasattr(value, "encode") else value
-
-
 def static_answer(state, owners, request, environment, executable, path, search, deadline):
     """Return all of the answer that files alone tell, but for what was found."""
     default, first, tokens = search
     variables = dict((name, environment.get(name)) for name in ("LD_LIBRARY_PATH", "LD_PRELOAD", "LD_AUDIT"))
-    preload_file = text(read("/etc/ld.so.preload"))
+    preload_file = with_paths(text(read("/etc/ld.so.preload")))
     cache = loader_cache(read("/etc/ld.so.cache", 1 << 26) or b"")
     state.package = package_folder(path, "ideep4py")
     binding = binding_of(state.package) if state.package else None
     numpy = package_folder(path, "numpy")
-    modules = numpy_modules(state, numpy) if numpy else []
+    modules = numpy_modules(numpy) if numpy else []
     closure = Closure(state, executable, default, first, tokens, cache)
-    library_path = [
-        closure.expand(one or ".", executable) for one in re.split("[:;]", variables["LD_LIBRARY_PATH"] or "")
-    ]
-    library_path = library_path if variables["LD_LIBRARY_PATH"] else []
+    given = variables["LD_LIBRARY_PATH"]
+    library_path = [closure.expand(one or ".", executable) for one in re.split("[:;]", given)] if given else []
     for folder in library_path:
         closure.add_folder(folder)
     for name in preloaded(variables, preload_file):

@@ -82,27 +82,42 @@ def test_a_plain_interpreter() -> None:
 
 @pytest.mark.parametrize("version", ["2.7", "3.6", "3.7", "3.12", "3.13"])
 def test_every_interpreter_answers(version: str, tmp_path: Path, engine: Path) -> None:
+    """In the plainest of locales and with names that it does not know."""
     python = legacy_python(version)
-    folder = tmp_path / "é ü"
-    folder.mkdir()
+    folder = tmp_path / "\u00e9 \u00fc"
+    (folder / "ideep4py").mkdir(parents=True)
+    (folder / "ideep4py" / "__init__.py").write_text("")
     shutil.copy(engine, folder)
+    more = tmp_path / "\u00e9"
+    more.mkdir()
+    hidden = more / "libdnnl.so"
+    shutil.copy(engine, hidden)
+    (folder / ".bashrc").write_text(f"export LD_PRELOAD={hidden}\n")
+    (folder / ".zshrc").write_bytes(b"export LD_PRELOAD=/\xff.so\n")
+    environ = {"LD_LIBRARY_PATH": str(folder), "LD_PRELOAD": str(hidden), "LC_ALL": "C", "PYTHONPATH": str(folder)}
     told = answer(
         python,
-        {"LD_LIBRARY_PATH": str(folder), "LC_ALL": "C"},
+        environ,
         start=True,
         deep=True,
         roots=[str(folder)],
         cwd=str(folder),
+        home=str(folder),
+        others=[str(more)],
     )
     assert told["libraries"] == 1
-    assert found(told)[str(folder / "libmkldnn.so.0")] == (["LD_LIBRARY_PATH"], None)
-    exports = told["objects"][str(folder / "libmkldnn.so.0")]["exports"]
-    assert exports == ["mkldnn_memory_set_data_handle"]
+    seen = {path: one[0] for path, one in found(told).items() if path.startswith(str(tmp_path))}
+    assert seen == {
+        str(folder / "libmkldnn.so.0"): ["site-packages", "LD_LIBRARY_PATH"],
+        str(hidden): ["LD_PRELOAD", "process", "start-up file"],
+    }
+    assert {one["value"] for one in told["sources"]} >= {str(hidden), "/\ufffd.so"}
+    assert told["objects"][str(folder / "libmkldnn.so.0")]["exports"] == ["mkldnn_memory_set_data_handle"]
     started = told["started"]
-    assert started["ended"]["code"] == 0
-    assert started["told"]["import"]["error_type"] in ("ImportError", "ModuleNotFoundError")
-    assert any("libc.so" in path for path in started["at_start"])
-    assert (started["visible"], started["bound"]) == ({}, {})
+    assert started["ended"]["code"] == 0, started["stderr"]
+    assert started["told"]["import"]["path"].startswith(str(folder / "ideep4py"))
+    assert str(hidden) in started["at_start"]
+    assert (started["visible"], started["bound"]) == ({"mkldnn_memory_set_data_handle": str(hidden)}, {})
 
 
 def test_where_libraries_lie_and_whose_they_are(tmp_path: Path, engine: Path, container: Path) -> None:
