@@ -230,7 +230,8 @@ def plain(python: Path, program: str = PROGRAM) -> list[str]:
 
 def activated(environment: Path, program: str = PROGRAM) -> list[str]:
     """The words that start a program in a shell that has activated the environment."""
-    return ["bash", "-c", '. "$0" && exec python -B -c "$1"', str(environment / "bin" / "activate"), program]
+    script = str(environment / "bin" / "activate")
+    return ["bash", "-c", '. "$1" && exec python -B -c "$2"', "bash", script, program]
 
 
 def truth(argv: Sequence[str], environ: Mapping[str, str], scratch: Path) -> Truth:
@@ -335,7 +336,7 @@ class Lab:
 
     def __init__(self, source: Path, folder: Path, strangers: Folder) -> None:
         """Args: a known-good environment, which is never changed; an empty folder; see ``Folder``."""
-        self._source = source
+        self.source = source
         self._folder = folder
         self._strangers = strangers
         self._environments: dict[object, Path] = {}
@@ -353,11 +354,11 @@ class Lab:
         else:
             key = (row.binding, row.has_lib, row.prefix, bool(row.mapped))
             if key == ("RPATH", True, None, False):
-                environment = self._source
+                environment = self.source
             else:
                 if key not in self._environments:
                     name = f"env{len(self._environments)}"
-                    self._environments[key] = self._broken(copy_environment(self._source, self._folder / name), row)
+                    self._environments[key] = self._broken(copy_environment(self.source, self._folder / name), row)
                 environment = self._environments[key]
         start = site_packages(environment) / "zz_stranger.pth"
         loads = [f"ctypes.CDLL({str(self.path(place, environment))!r}, ctypes.{mode})" for mode, place in row.mapped]
