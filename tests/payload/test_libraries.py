@@ -22,6 +22,7 @@ from elftools.elf.sections import NoteSection, SymbolTableSection
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.e2e.strangers import Folder, fetched_strangers  # noqa: F401
 from tests.payload.elf import PAYLOAD, make_library, payload_module
 
 libraries = payload_module()
@@ -185,6 +186,20 @@ def test_a_tag_that_points_anywhere(tmp_path: Path, name: str, value: int) -> No
     data[place : place + 8] = struct.pack("<Q", value)
     path.write_bytes(data)
     assert read(path)["problem"] in (None, "damaged", "truncated")
+
+
+@pytest.mark.parametrize("tag", [5, 6, 10, 0x6FFFFEF5, 0x6FFFFFFE, 0x6FFFFFF0, 0x6FFFFFFF])
+def test_a_tag_that_is_missing(tmp_path: Path, tag: int) -> None:
+    path = versioned(tmp_path)
+    place = tag_places(path)[tag]
+    data = bytearray(path.read_bytes())
+    data[place - 8 : place] = struct.pack("<Q", 0x70000000)
+    path.write_bytes(data)
+    found = read(path)
+    if tag == 5:
+        assert (found["exports"], found.get("needed")) == ([], None)
+    else:
+        assert found["needed"] == ["libinner.so"]
 
 
 def versioned(folder: Path) -> Path:
@@ -448,3 +463,41 @@ def test_real_libraries_against_another_reader() -> None:
             wrong.append((path, "problem", found["problem"], None))
     assert not wrong
     assert checked > 20
+
+
+# --- the libraries of real wheels --------------------------------------------------------------------------------
+
+REAL = {
+    "0.12": ("libmkldnn.so.0", "libmkldnn.so.0", None, "mkldnn"),
+    "0.14": ("libmkldnn.so.0", "libmkldnn.so.0", None, "mkldnn"),
+    "0.19": ("libmkldnn.so.0", "libmkldnn.so.0", "0.19.0", "mkldnn"),
+    "0.20.2": ("libmkldnn.so", "libmkldnn.so", "0.20.2", "mkldnn"),
+    "0.21": ("libmkldnn.so.0", "libmkldnn.so.0", "0.21.0", "mkldnn"),
+    "DNNL 1.3": ("libmkldnn.so.0", "libdnnl.so.1", "1.3.0", "dnnl"),
+    "oneDNN 2.4": ("libmkldnn.so", "libdnnl.so.2", "2.4.0", "dnnl"),
+}
+"""File name, SONAME, version, and how its symbols begin."""
+
+
+@pytest.mark.e2e
+@pytest.mark.parametrize("version", REAL)
+def test_the_libraries_of_wheels(version: str, strangers: Folder) -> None:
+    name, soname, told, begin = REAL[version]
+    found = read(strangers(version) / name)
+    assert (found["problem"], found["soname"], found["version"]) == (None, soname, told)
+    assert f"{begin}_memory_set_data_handle" in found["exports"]
+    assert all(one.startswith(begin) for one in found["exports"])
+
+
+@pytest.mark.e2e
+def test_intels_libraries_of_a_wheel(strangers: Folder) -> None:
+    folder = strangers("0.14")
+    omp = read(folder / "libiomp5.so")
+    assert (omp["version"], omp["soname"]) == ("5.0.20170525", "libiomp5.so")
+    assert omp["exports"] == list(libraries.OPENMP)
+    mkl = read(folder / "libmklml_intel.so")
+    assert (mkl["version"], mkl.get("soname"), mkl["exports"]) == (
+        None,
+        None,
+        ["cblas_sgemm", "MKL_Get_Version_String"],
+    )
