@@ -766,10 +766,11 @@ class Collection(object):
         path = plain(path)
         if self.load(path) is None:
             return
-        if self.package and path.startswith(self.package + "/"):
-            place = "ideep4py"
         places = self.places.setdefault(path, [])
-        if place not in places and not (place == "disk" and places):
+        own = self.package and path.startswith(self.package + "/")
+        if own and "ideep4py" not in places:
+            places.append("ideep4py")
+        if place not in places and not (own and place == "site-packages") and not (places and place == "disk"):
             places.append(place)
 
     def meet_if_interesting(self, path, place):
