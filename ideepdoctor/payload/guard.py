@@ -1,0 +1,1073 @@
+"""Corrects what Chainer with ideep4py computes wrong or dies of. Written by ideepdoctor; `ideepdoctor undo` removes it.
+
+Imported at every start of Python (a .pth line), it only registers a finder. When `chainer` has been imported it looks
+at the versions, and replaces those functions of ideep4py that are known to be wrong in them; Chainer stays as it is.
+Nothing here may stop a program: what fails is told once, and the original is used. Python 2.7 and 3.5 to 3.14.
+
+    IDEEPDOCTOR_GUARD=off              nothing is corrected
+    IDEEPDOCTOR_GUARD=-bn,-lrn         everything but these (names: see CORRECTIONS)
+
+    import _ideepdoctor_guard; _ideepdoctor_guard.status()      what is corrected, and how often it was
+
+Words: an array of iDeep (`mdarray`) is *plain* where its elements lie in the order of its shape, and *blocked* where
+MKL-DNN chose another order (8 or 16 channels together), as for the output of a convolution. Reading a blocked array
+through NumPy makes it plain, in place; so nothing here reads a live array, but copies of it.
+"""
+
+import sys
+
+SWITCH = "IDEEPDOCTOR_GUARD"
+LOGGER = "ideepdoctor.guard"
+
+# Name, code of the rule that explains it, hazard, what is corrected. The order is that of installation.
+CORRECTIONS = (
+    ("bn", "IDP602", "H1", "gradients of BatchNormalization"),
+    ("product", "IDP603", "H2", "products and quotients of blocked arrays"),
+    ("optimizer", "IDP603", "H4", "the same inside AdaGrad, MSVAG and Adam, where product is switched off"),
+    ("load", "IDP604", "H3", "weights that are loaded after to_intel64()"),
+    ("concat", "IDP605", "H7", "concat whose inputs fill different blocks, which ended the process"),
+    ("split", "IDP605", "H8", "split_axis across blocks, which ended the process"),
+    ("lrn", "IDP609", "H14", "gradients of local response normalization, and an even window"),
+    ("maxpool", "IDP606", "H5", "max pooling of NaN, and its gradient where its input was read in between"),
+    ("fixedbn", "IDP607", "H9", "the sum that fixed_batch_normalization asks for, which raised"),
+    ("power", "IDP607", "H11", "powers of arrays of iDeep, which raised"),
+    (
+        "operand",
+        "IDP607",
+        "",
+        "arithmetic with float64 arrays or equal sizes in another shape, which ended the process",
+    ),
+    ("pickle", "IDP607", "H10", "pickling of arrays of iDeep"),
+)
+NAMES = tuple(row[0] for row in CORRECTIONS)
+
+# What each pair of versions needs. Chainer before 5.0.0rc1 hands on gradients that ideep4py 2 does not fill, and
+# ideep4py 1.0.4 multiplies, loads and normalizes right.
+NEW_IDEEP, OLD_IDEEP = "2.0.0.post3", "1.0.4"
+NEEDS = (
+    (NEW_IDEEP, (5, 0, 0, "rc1"), (7, 8, 1, "z"), NAMES),
+    (OLD_IDEEP, (4, 0, 0, "a"), (4, 5, 0, "z"), ("concat", "split", "pickle")),
+)
+
+# MKL-DNN 0.14's memory formats (mkldnn_memory_format_t) that arrays of ideep4py 2.0.0.post3 have.
+PLAIN = frozenset((3, 4, 5, 13, 15))  # x, nc, nchw, oi, oihw
+FIRST_OF_WEIGHTS = 13
+BLOCK = {8: 8, 9: 16}  # channels in a block: nChw8c, nChw16c
+NCHW16C = 9
+FLOAT32 = 1
+
+# What MKL-DNN 0.14 takes for the last-level cache of one core where CPUID leaf 4 says nothing: on processors that are
+# not Intel's. No processor has less than LEAST_CACHE for a core and a last-level cache at all. Bytes.
+CACHE_NOT_INTEL = 1024000
+LEAST_CACHE = 256 * 1024
+
+
+class _State(object):
+    """What is known and done in this process; one object, which outlives a reload of this module."""
+
+    def __init__(self):
+        self.why = "chainer was not imported"
+        self.versions = {}
+        self.active = {}  # name -> ""
+        self.not_active = {}  # name -> reason
+        self.applied = dict.fromkeys(NAMES, 0)
+        self.problems = []
+        self.told = set()
+        self.finder = None
+        self.ideep = None  # the module that is corrected
+
+
+STATE = getattr(sys, "_ideepdoctor_guard_state", None)
+if STATE is None:
+    STATE = sys._ideepdoctor_guard_state = _State()
+
+
+# ------------------------------------------------------------------------------------------------- telling
+
+
+def _log(level, text):
+    """Send a line to the logger; never raises, and never prints what is only information."""
+    try:
+        import logging
+
+        logger = logging.getLogger(LOGGER)
+        found, walk = False, logger
+        while walk and not found:
+            found = bool(walk.handlers)
+            walk = walk.parent if walk.propagate else None
+        if found or level < logging.WARNING:
+            logger.log(level, text)
+        elif logger.isEnabledFor(level):
+            # As Python 3 does; Python 2 would say that it found no handlers, and not what happened.
+            sys.stderr.write("%s: %s\n" % (LOGGER, text))
+    except Exception:
+        pass
+
+
+def _tell(key, level, text):
+    """The same, once per process for each key."""
+    if key not in STATE.told:
+        STATE.told.add(key)
+        _log(level, text)
+
+
+def _problem(where, error):
+    """Tell once that something of ours failed; the program goes on without it."""
+    text = "%s: %s: %s" % (where, type(error).__name__, error)
+    if where not in STATE.told and len(STATE.problems) < 20:
+        STATE.problems.append(text)
+    _tell(where, 30, text + " (the original was used; %s=-%s switches this correction off)" % (SWITCH, where))
+
+
+def _count(name):
+    """A correction changed something."""
+    STATE.applied[name] += 1
+    if name not in STATE.told:
+        code, what = [(row[1], row[3]) for row in CORRECTIONS if row[0] == name][0]
+        _tell(name, 20, "%s %s: corrects %s" % (code, name, what))
+
+
+def status():
+    """What the guard does in this process, as plain data (strings, numbers, lists and dicts)."""
+    corrections = {}
+    for name, code, hazard, what in CORRECTIONS:
+        active = name in STATE.active
+        why = "" if active else STATE.not_active.get(name, STATE.why)
+        row = {"rule": code, "hazard": hazard, "corrects": what, "active": active, "why_not": why}
+        corrections[name] = dict(row, applied=STATE.applied[name])
+    return {
+        "guard": 1,
+        "python": "%d.%d.%d" % sys.version_info[:3],
+        "versions": dict(STATE.versions),
+        "active": bool(STATE.active),
+        "why_not": "" if STATE.active else STATE.why,
+        "corrections": corrections,
+        "problems": list(STATE.problems),
+    }
+
+
+# ---------------------------------------------------------------------------------------- versions and switches
+
+
+def _switched_off(text):
+    """Names that IDEEPDOCTOR_GUARD switches off; all of them for a word that means no."""
+    off = set()
+    for word in text.lower().replace(",", " ").split():
+        if word in ("off", "no", "none", "never", "false", "0"):
+            return frozenset(NAMES)
+        if word in ("on", "yes", "all", "auto", "true", "1"):
+            continue
+        if word[0] == "-" and word[1:] in NAMES:
+            off.add(word[1:])
+        else:
+            _tell("switch " + word, 30, "%s: %r is no correction; known: -%s" % (SWITCH, word, ", -".join(NAMES)))
+    return frozenset(off)
+
+
+def _numbers(version):
+    """A version as a tuple that compares: (7, 8, 1, "z"); a release comes after its "rc1". None if it is none."""
+    import re
+
+    match = re.match(r"(\d+)\.(\d+)\.(\d+)(?:\.?post\d+)?(a\d+|b\d+|rc\d+)?$", version)
+    if match is None:
+        return None
+    return tuple(int(part) for part in match.groups()[:3]) + (match.group(4) or "z",)
+
+
+def _ideep_version(ideep):
+    """ideep4py's version: 1.x does not tell, but its folder of metadata does. "" if unknown."""
+    version = getattr(ideep, "__version__", None)
+    if version is not None:
+        return str(version)
+    import os
+    import re
+
+    folder = os.path.dirname(os.path.dirname(os.path.abspath(ideep.__file__)))
+    for name in sorted(os.listdir(folder)):
+        match = re.match(r"ideep4py-([^-]+)(?:-.*)?\.(?:dist|egg)-info$", name)
+        if match:
+            return match.group(1)
+    return ""
+
+
+def _needs(chainer_version, ideep_version):
+    """The corrections that a pair of versions needs; None where the pair is not known."""
+    numbers = _numbers(chainer_version)
+    for version, first, last, names in NEEDS:
+        if numbers is not None and version == ideep_version and first <= numbers <= last:
+            return names
+    return None
+
+
+def apply(chainer):
+    """Correct the ideep4py that this Chainer uses. May be called again; never raises."""
+    try:
+        _apply(chainer)
+    except Exception as error:
+        STATE.why = "%s: %s" % (type(error).__name__, error)
+        _tell("guard", 30, "nothing is corrected: %s" % STATE.why)
+
+
+def _apply(chainer):
+    import os
+
+    ideep = sys.modules.get("ideep4py")
+    off = _switched_off(os.environ.get(SWITCH, ""))
+    if STATE.ideep is not None and STATE.ideep is ideep:
+        return
+    STATE.versions = {"chainer": str(getattr(chainer, "__version__", "")), "ideep4py": ""}
+    if len(off) == len(NAMES):
+        STATE.why = "switched off by %s" % SWITCH
+        return
+    if ideep is None or not hasattr(ideep, "mdarray"):
+        STATE.why = "Chainer did not import ideep4py"
+        return
+    STATE.versions["ideep4py"] = _ideep_version(ideep)
+    needed = _needs(STATE.versions["chainer"], STATE.versions["ideep4py"])
+    if needed is None:
+        STATE.why = "nothing is known about Chainer %(chainer)s with ideep4py %(ideep4py)s" % STATE.versions
+        _tell("versions", 30, STATE.why + ": nothing is corrected")
+        return
+    STATE.ideep = ideep
+    tools = _Tools(ideep)
+    for name in NAMES:
+        if name not in needed:
+            STATE.not_active[name] = "these versions do not need it"
+        elif name in off:
+            STATE.not_active[name] = "switched off by %s" % SWITCH
+        else:
+            try:
+                STATE.not_active[name] = INSTALL[name](tools) or ""
+            except Exception as error:
+                STATE.not_active[name] = "%s: %s" % (type(error).__name__, error)
+                _problem(name, error)
+            if not STATE.not_active[name]:
+                del STATE.not_active[name]
+                STATE.active[name] = ""
+    STATE.why = "" if STATE.active else "no correction could be made"
+
+
+# ---------------------------------------------------------------------------------------- reading memory
+
+
+def _mapped():
+    """The files and readable ranges of this process: ([(path, ...)], [(start, end)])."""
+    paths, ranges = [], []
+    with open("/proc/self/maps") as stream:
+        for line in stream:
+            fields = line.split(None, 5)
+            start, end = (int(number, 16) for number in fields[0].split("-"))
+            if fields[1].startswith("r"):
+                ranges.append((start, end))
+            path = fields[5].rstrip("\n") if len(fields) > 5 else ""
+            if path.startswith("/") and path not in paths:
+                paths.append(path)
+    return paths, ranges
+
+
+class _Memory(object):
+    """Words of this process's memory, read only where it is mapped."""
+
+    def __init__(self):
+        import ctypes
+
+        self.word = ctypes.c_size_t.from_address
+        self.ranges = _mapped()[1]
+
+    def __call__(self, address):
+        """The word at an address. Raises LookupError where there is none."""
+        for start, end in self.ranges:
+            if start <= address and address + 8 <= end:
+                return self.word(address).value
+        raise LookupError("no memory at %x" % address)
+
+
+class _Layouts(object):
+    """Tells the memory format of an array of iDeep without touching it.
+
+    An object of SWIG points to a std::shared_ptr, that to the C++ array, whose second word points to the primitive that
+    MKL-DNN made for it. MKL-DNN answers the rest.
+    """
+
+    def __init__(self, library, ideep, np):
+        import ctypes
+
+        self.ctypes, self.word = ctypes, ctypes.c_size_t.from_address
+        names = ctypes.PyDLL(library)
+        self.describe = names.mkldnn_primitive_get_primitive_desc
+        self.describe.argtypes = [ctypes.c_void_p, ctypes.c_void_p]
+        self.query = names.mkldnn_primitive_desc_query_memory_d
+        self.query.argtypes, self.query.restype = [ctypes.c_void_p], ctypes.c_void_p
+        memory = _Memory()
+        for shape, kind, formats in (((3,), "d", (3,)), ((2, 3), "d", (4,)), ((2, 16, 3, 5), "d", (5,))):
+            array = ideep.array(np.zeros(shape, np.float32), kind)
+            primitive = memory(memory(int(array.this)) + 8)
+            memory(memory(primitive))
+            read = self.read(array)
+            if read[0] != 1 or tuple(read[2 : 2 + read[1]]) != shape or read[14] != FLOAT32 or read[15] not in formats:
+                raise LookupError("arrays of this ideep4py are not built as expected")
+
+    def read(self, array):
+        """The descriptor: kind, number of dimensions, 12 dimensions, type, format."""
+        word, descriptor = self.word, self.ctypes.c_void_p()
+        self.describe(word(word(int(array.this)).value + 8).value, self.ctypes.addressof(descriptor))
+        return (self.ctypes.c_int * 16).from_address(self.query(descriptor))
+
+    def __call__(self, array):
+        return self.read(array)[15]
+
+
+# ---------------------------------------------------------------------------------------- tools for the corrections
+
+
+class _Tools(object):
+    """NumPy, ideep4py and what both lack."""
+
+    def __init__(self, ideep):
+        self.ideep, self.np = ideep, sys.modules["numpy"]
+        self.mdarray, self.ndarray = ideep.mdarray, self.np.ndarray
+        self.new = hasattr(ideep, "__version__")
+        self.always, self.inside = False, None  # where products are corrected: everywhere; in an optimizer's rule
+        self.layouts = None
+        self.paths = _mapped()[0]
+        if self.new:
+            try:
+                self.layouts = _Layouts(self.only("libmkldnn"), ideep, self.np)
+            except Exception as error:
+                # Every correction is made without it, too, at the price of copies that it would save.
+                _problem("layout", error)
+        self.type = _TypePatch(self.mdarray)
+
+    def only(self, name):
+        """The one mapped library of this name. Raises LookupError where there is none, or another beside it."""
+        found = [path for path in self.paths if path.rsplit("/", 1)[1].startswith(name + ".")]
+        if len(found) != 1:
+            raise LookupError("%d libraries %s are mapped" % (len(found), name))
+        return found[0]
+
+    def layout(self, array):
+        """MKL-DNN's format of an array of iDeep; None where it cannot be told."""
+        return None if self.layouts is None else self.layouts(array)
+
+    def copy(self, array):
+        """A copy in the same layout: x / 2 + x / 2, which is x for every number, infinity and NaN."""
+        return array.axpby(0.5, 0.5, array)
+
+    def plain(self, array):
+        """The elements as a NumPy array; the layout of the array stays what it is."""
+        if isinstance(array, self.mdarray) and array.ndim in (2, 4) and self.layout(array) not in PLAIN:
+            array = self.copy(array)
+        return self.np.asarray(array)
+
+    def like(self, model, values):
+        """The values in the layout of the model: a new array of iDeep."""
+        result = self.copy(model)
+        result.flat()[...] = 0
+        result.inplace_axpby(1.0, 1.0, values)  # which returns its last argument
+        return result
+
+    def replace(self, owner, name, function):
+        """Put a function of ours in ideep4py, as the static method of a class of it (owner) or of the module (None)."""
+        if owner is None:
+            setattr(self.ideep, name, function)
+            return
+        old = getattr(self.ideep, owner)
+        if not getattr(old, "_ideepdoctor", False):
+            # Classes of SWIG are read-only; a class with their methods takes their place.
+            methods = dict((key, getattr(old, key)) for key in dir(old) if key in METHODS)
+            fields = dict((key, staticmethod(method)) for key, method in methods.items())
+            fields.update(_ideepdoctor=True, __doc__=old.__doc__, __module__=old.__module__)
+            setattr(self.ideep, owner, type(owner, (object,), fields))
+        setattr(getattr(self.ideep, owner), name, staticmethod(function))
+
+    def original(self, owner, name):
+        """The function that stands there now."""
+        return getattr(getattr(self.ideep, owner) if owner else self.ideep, name)
+
+
+METHODS = ("Forward", "Backward", "BackwardData", "BackwardWeights", "BackwardWeightsBias")
+
+
+class _TypePatch(object):
+    """Puts methods into ideep4py's mdarray, which is a C type that Python does not let anyone change.
+
+    As for a class of Python: the function goes into the type's dict, and the slot of an operator gets the function of
+    CPython that looks there. Every address is checked against what Python itself tells before anything is written.
+    """
+
+    AS_NUMBER, DICT = 96, 264  # offsets in PyTypeObject: 2.7 and 3.5 to 3.7, 64 bits, no Py_TRACE_REFS
+
+    def __init__(self, kind):
+        self.kind, self.ready = kind, False
+
+    def prepare(self):
+        """Find the dict and the slots. Raises LookupError where this Python is built in another way."""
+        import ctypes
+
+        if sys.version_info[:2] not in ((2, 7), (3, 5), (3, 6), (3, 7)) or not hasattr(ctypes, "pythonapi"):
+            raise LookupError("no Python that has a wheel of ideep4py")
+        if object.__basicsize__ != 16:
+            raise LookupError("another build of Python")
+        self.memory, self.ctypes = _Memory(), ctypes
+        address = self.memory(id(self.kind) + self.DICT)
+        if self.memory(address + 8) != id(dict):
+            raise LookupError("the type's dict is not where it should be")
+        self.dict = ctypes.cast(address, ctypes.py_object).value
+        if self.dict.get("__mul__") is not self.kind.__dict__["__mul__"]:
+            raise LookupError("the type's dict is another one")
+        self.numbers = self.memory(id(self.kind) + self.AS_NUMBER)
+        self.ready = True
+
+    def slot(self, name):
+        """Offset of an operator's slot among the numbers' slots, and CPython's function that calls a method by name."""
+        empty, full = (type("_Probe", (object,), {key: len}) for key in ("_nothing", name))
+        starts = [self.memory(id(kind) + self.AS_NUMBER) for kind in (empty, full)]
+        found = []
+        for offset in range(0, (39 if sys.version_info[0] == 2 else 36) * 8, 8):  # PyNumberMethods
+            without, having = (self.memory(start + offset) for start in starts)
+            if having and not without:
+                found.append((offset, having))
+        if len(found) != 1:
+            raise LookupError("%s has no slot of its own" % name)
+        return found[0]
+
+    def method(self, name, function):
+        """Set a method that is looked up by name. Returns what was there, or None."""
+        if not self.ready:
+            self.prepare()
+        old = self.dict.get(name)
+        self.dict[name] = function
+        self.ctypes.pythonapi.PyType_Modified(self.ctypes.py_object(self.kind))
+        return old
+
+    def operator(self, name, make):
+        """Set ``make(original method or None)`` as an operator's method, once."""
+        if not self.ready:
+            self.prepare()
+        old = self.dict.get(name)
+        if getattr(old, "_ideepdoctor", False):
+            return
+        offset, generic = self.slot(name)
+        held = self.memory(self.numbers + offset)
+        if old is None and held:
+            raise LookupError("the slot of %s is taken" % name)
+        # The wrapper of an operator holds the function of its slot: PyWrapperDescrObject's d_wrapped.
+        if old is not None and held not in [self.memory(id(old) + position) for position in range(16, 64, 8)]:
+            raise LookupError("the slot of %s is not where it should be" % name)
+        function = make(old)
+        function._ideepdoctor = True
+        self.method(name, function)
+        self.memory.word(self.numbers + offset).value = generic
+
+
+# ---------------------------------------------------------------------------------------- bn
+
+
+def _is_intel():
+    """Whether CPUID names an Intel processor, as MKL-DNN asks; None where code of ours may not be executed.
+
+    /proc/cpuinfo would not do: under an emulator it tells of the host.
+    """
+    import ctypes
+    import mmap
+
+    # push rbx; mov eax, edi; xor ecx, ecx; cpuid; mov [rsi], ecx; pop rbx; ret
+    code = b"\x53\x89\xf8\x31\xc9\x0f\xa2\x89\x0e\x5b\xc3"
+    try:
+        page = mmap.mmap(-1, mmap.PAGESIZE, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
+    except (EnvironmentError, mmap.error):
+        return None
+    page.write(code)
+    start = ctypes.c_char.from_buffer(page)
+    answer = (ctypes.c_char * 4)()
+    ctypes.CFUNCTYPE(None, ctypes.c_uint, ctypes.c_void_p)(ctypes.addressof(start))(0, ctypes.addressof(answer))
+    return answer.raw == b"ntel"
+
+
+class _OpenMP(object):
+    """Numbers of threads that MKL-DNN may use now, in this thread of Python."""
+
+    def __init__(self, paths):
+        import ctypes
+
+        self.libraries = []
+        for name in ("libiomp5.", "libomp.", "libgomp."):
+            # libgomp idles beside the one that MKL-DNN uses; it counts where there is no other.
+            found = [path for path in paths if path.rsplit("/", 1)[1].startswith(name)]
+            if found and not (name == "libgomp." and self.libraries):
+                self.libraries += [ctypes.PyDLL(path) for path in found]
+        if not self.libraries:
+            raise LookupError("no OpenMP library is mapped")
+
+    def threads(self):
+        """Every number that one of the libraries answers; mostly one."""
+        return set(library.omp_get_max_threads() for library in self.libraries)
+
+    def fewer(self):
+        """Whether a team may have fewer threads than that."""
+        return any(
+            library.omp_get_dynamic() or library.omp_get_thread_limit() < library.omp_get_max_threads()
+            for library in self.libraries
+        )
+
+
+def wrong_channels(shape, threads, cache, fewer=False):
+    """How many of the last channels get wrong gradients from MKL-DNN 0.14's BatchNormalization of plain arrays.
+
+    It takes the channels in blocks that fill half of the cache of all threads, and where the last block has fewer
+    channels than there are threads, and the others have not, it adds up that last block wrongly.
+
+    Args:
+        shape: (N, C, H, W).
+        cache: bytes that it takes for one core's share; None if unknown, then the answer is the most that it can be.
+        fewer: whether a team may have fewer threads.
+    """
+    count, channels, height, width = shape
+    image = count * height * width
+    if threads < 2 or channels < 2:
+        return 0
+    if cache is None:
+        if image * channels * 8 <= LEAST_CACHE * threads // 2:
+            return 0
+        return min(threads, channels) - 1
+    half = cache * threads // 2
+    block = half // (image * 8)
+    if image * channels * 4 < half // 2 or not 0 < block < channels or (block < threads and not fewer):
+        return 0
+    rest = channels % block
+    return rest if rest < threads else 0
+
+
+def _install_bn(tools):
+    np, ideep = tools.np, tools.ideep
+    original = tools.original("batchNormalization", "Backward")
+    openmp = _OpenMP(tools.paths)
+    cache = CACHE_NOT_INTEL if _is_intel() is False else None
+
+    def again(first, last, x, gy, mean, variance, gamma, eps):
+        part = [np.ascontiguousarray(array[:, first:last]) for array in (x, gy)]
+        part += [np.array(np.asarray(array).ravel()[first:last]) for array in (mean, variance, gamma)]
+        x, gy, mean, variance, gamma = (ideep.array(array) for array in part)
+        return original(x, gy, mean, variance, gamma, eps)
+
+    def backward(x, gy, mean, variance, gamma, eps):
+        try:
+            # With unequal layouts the primitive reads one as the other. Chainer from 6 on hands over plain ones.
+            layouts = tools.layout(x), tools.layout(gy)
+            if layouts[0] != layouts[1]:
+                gy = tools.like(x, gy)
+                _count("bn")
+        except Exception as error:
+            _problem("bn", error)
+            return original(x, gy, mean, variance, gamma, eps)
+        result = original(x, gy, mean, variance, gamma, eps)
+        try:
+            if layouts[0] is None or layouts[0] in PLAIN:
+                fewer, shape = openmp.fewer(), x.shape
+                wrong = max(wrong_channels(shape, threads, cache, fewer) for threads in openmp.threads())
+                if wrong:
+                    end = shape[1]
+                    # As many channels as that are one block; where teams may be smaller, only a single one surely is.
+                    step = 1 if fewer else wrong
+                    gx, weights = (np.asarray(array) for array in result)
+                    plain_x, plain_gy = tools.plain(x), tools.plain(gy)
+                    for first in range(end - wrong, end, step):
+                        last = first + step
+                        right = again(first, last, plain_x, plain_gy, mean, variance, gamma, eps)
+                        gx[:, first:last], weights[:, first:last] = (np.asarray(array) for array in right)
+                    _count("bn")
+        except Exception as error:
+            _problem("bn", error)
+        return result
+
+    tools.replace("batchNormalization", "Backward", backward)
+
+
+# ---------------------------------------------------------------------------------------- product, operand, power
+
+
+def _install_arithmetic(tools):
+    """Set the methods of the operators once; which of the corrections they make is looked up in STATE."""
+    np, mdarray, ndarray = tools.np, tools.mdarray, tools.ndarray
+    divide = "__truediv__", "__itruediv__"
+    pairs = [("__mul__", "__imul__", np.multiply), divide + (np.true_divide,)]
+    pairs += [("__add__", "__iadd__", np.add), ("__sub__", "__isub__", np.subtract)]
+    if sys.version_info[0] == 2:
+        pairs.append(("__div__", "__idiv__", np.divide))
+    for name, inplace, ufunc in pairs:
+        in_place = tools.mdarray.__dict__[inplace]
+        if getattr(in_place, "_ideepdoctor", False):
+            continue
+        product = ufunc not in (np.add, np.subtract)
+
+        def make(original, in_place=in_place, ufunc=ufunc, product=product):
+            def method(self, other):
+                kind = type(other)
+                if kind is ndarray or kind is mdarray:
+                    try:
+                        # Of another size: NumPy computes, and is right.
+                        if self.size == other.size:
+                            odd = other.dtype.kind == "f" and other.dtype.itemsize != 4 or self.shape != other.shape
+                            if odd:
+                                if "operand" in STATE.active:
+                                    result = ufunc(tools.plain(self), tools.plain(other))
+                                    _count("operand")
+                                    return result
+                            elif product and (tools.always or getattr(tools.inside, "rule", 0)):
+                                # In place it is right in any layout; the other way the result is taken for plain.
+                                if tools.layout(self) not in PLAIN and (kind is mdarray or other.flags.c_contiguous):
+                                    result = in_place(tools.copy(self), other)
+                                    _count("product" if tools.always else "optimizer")
+                                    return result
+                    except Exception as error:
+                        _problem("product", error)
+                return original(self, other)
+
+            return method
+
+        def make_in_place(original, ufunc=ufunc):
+            def method(self, other):
+                kind = type(other)
+                if (kind is ndarray or kind is mdarray) and "operand" in STATE.active and self.size == other.size:
+                    if self.shape != other.shape:
+                        _count("operand")
+                        view = np.asarray(self)
+                        ufunc(view, tools.plain(other), view)
+                        return self
+                    if other.dtype.kind == "f" and other.dtype.itemsize != 4:
+                        _count("operand")
+                        other = other.astype(np.float32)
+                return original(self, other)
+
+            return method
+
+        tools.type.operator(name, make)
+        tools.type.operator(inplace, make_in_place)
+
+
+def _install_product(tools):
+    _install_arithmetic(tools)
+    tools.always = True
+
+
+def _install_operand(tools):
+    _install_arithmetic(tools)
+
+
+def _install_optimizer(tools):
+    import threading
+
+    if tools.always:
+        return "product does it everywhere"
+    _install_arithmetic(tools)
+    tools.inside = tools.inside or threading.local()
+    for module, name in (("ada_grad", "AdaGradRule"), ("msvag", "MSVAGRule"), ("adam", "AdamRule")):
+        rule = getattr(sys.modules.get("chainer.optimizers." + module), name, None)
+        if rule is not None and not getattr(rule.update_core_cpu, "_ideepdoctor", False):
+            rule.update_core_cpu = _in_rule(tools, rule.update_core_cpu)
+    return ""
+
+
+def _in_rule(tools, original):
+    import functools
+
+    if hasattr(original, "__func__"):  # Python 2: an unbound method
+        original = original.__func__
+
+    @functools.wraps(original)
+    def update_core_cpu(self, param):
+        tools.inside.rule = getattr(tools.inside, "rule", 0) + 1
+        try:
+            return original(self, param)
+        finally:
+            tools.inside.rule -= 1
+
+    update_core_cpu._ideepdoctor = True
+    return update_core_cpu
+
+
+def _install_power(tools):
+    def make(_original):
+        def power(self, other, modulus=None):
+            _count("power")
+            other = tools.plain(other) if isinstance(other, tools.mdarray) else other
+            return pow(tools.plain(self), other) if modulus is None else pow(tools.plain(self), other, modulus)
+
+        return power
+
+    def make_right(_original):
+        def right_power(self, other):
+            _count("power")
+            return pow(other, tools.plain(self))
+
+        return right_power
+
+    tools.type.operator("__pow__", make)
+    tools.type.method("__rpow__", make_right(None))
+
+
+def _install_fixedbn(tools):
+    original = tools.mdarray.__dict__["sum"]
+    if getattr(original, "_ideepdoctor", False):
+        return
+
+    def total(self, *args, **options):
+        if len(args) < 2 and (options.get("dtype") is not None or options.get("out") is not None):
+            _count("fixedbn")
+            return tools.plain(self).sum(*args, **options)
+        return original(self, *args, **options)
+
+    total._ideepdoctor = True
+    tools.type.method("sum", total)
+
+
+# ---------------------------------------------------------------------------------------- load, pickle
+
+
+def _install_load(tools):
+    np, mdarray = tools.np, tools.mdarray
+    original = tools.original(None, "basic_copyto")
+
+    def basic_copyto(destination, source):
+        try:
+            # The original copies bytes, whatever the layouts.
+            if isinstance(destination, mdarray) and destination.ndim == 4 and destination.shape == source.shape:
+                here = tools.layout(destination)
+                if isinstance(source, mdarray):
+                    fits = here is not None and here == tools.layout(source)
+                else:
+                    source = np.ascontiguousarray(source, np.float32)
+                    fits = here in PLAIN
+                if not fits:
+                    destination.flat()[...] = 0
+                    destination.inplace_axpby(1.0, 1.0, source)
+                    _count("load")
+                    return None
+        except Exception as error:
+            _problem("load", error)
+        return original(destination, source)
+
+    tools.replace(None, "basic_copyto", basic_copyto)
+
+
+def _install_pickle(tools):
+    registry = __import__("copyreg" if sys.version_info[0] > 2 else "copy_reg")
+    ideep = tools.ideep
+
+    def reduce_array(array):
+        _count("pickle")
+        layout = tools.layout(array)
+        kind = "w" if layout is not None and layout >= FIRST_OF_WEIGHTS else "d"
+        # ideep4py.array, by its name: a program without this guard can load it, too.
+        return ideep.array, (tools.np.array(tools.plain(array)), kind)
+
+    registry.pickle(tools.mdarray, reduce_array)
+
+
+# ---------------------------------------------------------------------------------------- concat, split
+
+
+def _block(tools, array):
+    """Channels in a block of this array, 0 if it is plain; the most that it can be where that cannot be told."""
+    layout = tools.layout(array)
+    if layout is not None:
+        return BLOCK.get(layout, 0)
+    channels = array.shape[1]
+    return 16 if channels % 16 == 0 else 8 if channels % 8 == 0 else 0
+
+
+def _install_concat(tools):
+    np, ideep = tools.np, tools.ideep
+    original = tools.original("concat", "Forward")
+
+    def forward(arrays, axis):
+        try:
+            if axis == 1 and len(arrays) > 1:
+                parts = [arrays[index] for index in range(len(arrays))]
+                block = _block(tools, parts[0])
+                if block and any(part.shape[1] % block for part in parts[1:]):
+                    if tools.new:
+                        # MKL-DNN takes the first one's layout for all.
+                        parts[0] = ideep.array(tools.plain(parts[0]))
+                        arrays = ideep.mdarrayVector()
+                        for part in parts:
+                            arrays.push_back(part)
+                        result = original(arrays, axis)
+                    else:
+                        result = ideep.array(np.concatenate([tools.plain(part) for part in parts], 1))
+                    _count("concat")
+                    return result
+        except Exception as error:
+            _problem("concat", error)
+        return original(arrays, axis)
+
+    tools.replace("concat", "Forward", forward)
+
+
+def _install_split(tools):
+    np, ideep = tools.np, tools.ideep
+    original = tools.original("concat", "Backward")
+
+    def backward(array, offsets, axis):
+        try:
+            if axis == 1:
+                block = _block(tools, array)
+                ends = [offsets[index] for index in range(len(offsets))]
+                if block and any(end % block for end in ends + [array.shape[1]]):
+                    array = ideep.array(tools.plain(array))
+                    _count("split")
+                    if not tools.new:
+                        parts = np.split(np.asarray(array), ends, 1)
+                        return tuple(ideep.array(np.ascontiguousarray(part)) for part in parts)
+        except Exception as error:
+            _problem("split", error)
+        return original(array, offsets, axis)
+
+    tools.replace("concat", "Backward", backward)
+
+
+# ---------------------------------------------------------------------------------------- lrn
+
+
+def lrn_gradient(np, x, gy, n, k, alpha, beta):
+    """Gradient of local response normalization over channels, y = x * (k + alpha * sum of n squares) ** -beta."""
+
+    def window(array):
+        total = array.copy()
+        for shift in range(1, n // 2 + 1):
+            total[:, shift:] += array[:, :-shift]
+            total[:, :-shift] += array[:, shift:]
+        return total
+
+    unit = window(np.square(x))
+    unit *= np.float32(alpha)
+    unit += np.float32(k)
+    if beta == 0.75:  # powers take five times as long as roots
+        scale = np.sqrt(unit)
+        scale *= np.sqrt(scale)
+        np.reciprocal(scale, scale)
+    else:
+        scale = unit ** np.float32(-beta)
+    gx = gy * scale
+    inner = gx * x
+    inner /= unit
+    inner = window(inner)
+    inner *= x
+    inner *= np.float32(2 * alpha * beta)
+    gx -= inner
+    return gx
+
+
+def _install_lrn(tools):
+    np, ideep = tools.np, tools.ideep
+    original_forward = tools.original("localResponseNormalization", "Forward")
+    original_backward = tools.original("localResponseNormalization", "Backward")
+
+    def odd(parameters):
+        """The window that Chainer means: n // 2 channels to each side, where MKL-DNN takes n in all."""
+        n = parameters.n
+        if n % 2:
+            return parameters
+        alpha = parameters.alpha / n * (n + 1)
+        _count("lrn")
+        return ideep.localResponseNormalizationParam(n + 1, parameters.k, alpha, parameters.beta, parameters.algo_kind)
+
+    def forward(x, parameters):
+        try:
+            parameters = odd(parameters)
+        except Exception as error:
+            _problem("lrn", error)
+        return original_forward(x, parameters)
+
+    def backward(x, gy, workspace, parameters):
+        try:
+            parameters = odd(parameters)
+            # MKL-DNN is right where both are in blocks of 16. It reads unequal layouts as if they were equal, drops
+            # the neighbours across blocks of 8, and takes 200 times as long as NumPy for plain ones.
+            layout = tools.layout(x)
+            if layout != NCHW16C or tools.layout(gy) != layout or parameters.n != 5 or parameters.beta != 0.75:
+                alpha = parameters.alpha / parameters.n
+                arrays = np, tools.plain(x), tools.plain(gy)
+                gx = lrn_gradient(*(arrays + (parameters.n, parameters.k, alpha, parameters.beta)))
+                _count("lrn")
+                return ideep.array(gx)
+        except Exception as error:
+            _problem("lrn", error)
+        return original_backward(x, gy, workspace, parameters)
+
+    tools.replace("localResponseNormalization", "Forward", forward)
+    tools.replace("localResponseNormalization", "Backward", backward)
+
+
+# ---------------------------------------------------------------------------------------- maxpool
+
+
+def _windows(np, x, p):
+    """The windows of a pooling as an array (N, C, out height, out width, kernel); outside is -infinity."""
+    count, channels, height, width = x.shape
+    out = list(p.out_dims)[2:]
+    below = max(0, (out[0] - 1) * p.sy + p.kh - height - p.pad_lh)
+    right = max(0, (out[1] - 1) * p.sx + p.kw - width - p.pad_lw)
+    shape = count, channels, height + p.pad_lh + below, width + p.pad_lw + right
+    padded = np.full(shape, -np.inf, x.dtype)
+    padded[:, :, p.pad_lh : p.pad_lh + height, p.pad_lw : p.pad_lw + width] = x
+    parts = []
+    for row in range(p.kh):
+        for column in range(p.kw):
+            rows = slice(row, row + (out[0] - 1) * p.sy + 1, p.sy)
+            columns = slice(column, column + (out[1] - 1) * p.sx + 1, p.sx)
+            parts.append((rows, columns, padded[:, :, rows, columns]))
+    return shape, parts
+
+
+def _install_maxpool(tools):
+    np, ideep = tools.np, tools.ideep
+    original_forward = tools.original("pooling2D", "Forward")
+    original_backward = tools.original("pooling2D", "Backward")
+    maximum = ideep.pooling2DParam.pooling_max
+
+    def has_nan(x):
+        flat = x.flat()  # in the order that it has, so that the array stays as it is
+        with np.errstate(all="ignore"):
+            total = np.add.reduce(flat)
+        return total != total and bool(np.isnan(flat).any())
+
+    def forward(x, p):
+        result = original_forward(x, p)
+        try:
+            if p.algo_kind == maximum and has_nan(x):
+                parts = np.stack([part for _, _, part in _windows(np, tools.plain(x), p)[1]], 4)
+                choice = parts.argmax(4)  # of a NaN, if there is one, as in Chainer
+                result[1]._ideepdoctor_choice = choice
+                result = (ideep.array(np.ascontiguousarray(parts.max(4))),) + tuple(result[1:])
+                _count("maxpool")
+        except Exception as error:
+            _problem("maxpool", error)
+        return result
+
+    def backward(x, gy, workspace, p, *more):
+        try:
+            if not more and workspace is not None and p.algo_kind == maximum:
+                choice = getattr(workspace, "_ideepdoctor_choice", None)
+                if choice is not None:
+                    _count("maxpool")
+                    return scatter(x, tools.plain(gy), choice, p)
+                if tools.layouts is not None and tools.layout(workspace) != tools.layout(x):
+                    # x was read through NumPy since, and made plain: the places of the maxima are in the old order.
+                    workspace = again(x, tools.plain(gy).shape, p)
+                    _count("maxpool")
+        except Exception as error:
+            _problem("maxpool", error)
+        return original_backward(x, gy, workspace, p, *more)
+
+    def again(x, out, p):
+        # In backward Chainer passes the shape of x for the output's.
+        sizes = out, p.kh, p.kw, p.sy, p.sx, p.pad_lh, p.pad_lw, p.pad_rh, p.pad_rw, maximum
+        return original_forward(x, ideep.pooling2DParam(*sizes))[1]
+
+    def scatter(x, gy, choice, p):
+        sizes = gy.shape, p.kh, p.kw, p.sy, p.sx, p.pad_lh, p.pad_lw, p.pad_rh, p.pad_rw, maximum
+        shape, parts = _windows(np, np.zeros(x.shape, np.float32), ideep.pooling2DParam(*sizes))
+        padded = np.zeros(shape, np.float32)
+        for index, (rows, columns, _) in enumerate(parts):
+            padded[:, :, rows, columns] += np.where(choice == index, gy, np.float32(0))
+        height, width = x.shape[2:]
+        inner = padded[:, :, p.pad_lh : p.pad_lh + height, p.pad_lw : p.pad_lw + width]
+        return ideep.array(np.ascontiguousarray(inner))
+
+    tools.replace("pooling2D", "Forward", forward)
+    tools.replace("pooling2D", "Backward", backward)
+
+
+INSTALL = {
+    "bn": _install_bn,
+    "product": _install_product,
+    "optimizer": _install_optimizer,
+    "load": _install_load,
+    "concat": _install_concat,
+    "split": _install_split,
+    "lrn": _install_lrn,
+    "maxpool": _install_maxpool,
+    "fixedbn": _install_fixedbn,
+    "power": _install_power,
+    "operand": _install_operand,
+    "pickle": _install_pickle,
+}
+
+
+# ---------------------------------------------------------------------------------------- the import of chainer
+
+
+class _Loader(object):
+    """Loads chainer with its own loader, and applies the corrections when that is done."""
+
+    def __init__(self, loader):
+        self.loader = loader
+
+    def create_module(self, spec):
+        create = getattr(self.loader, "create_module", None)
+        return create(spec) if create else None
+
+    def exec_module(self, module):
+        # Nobody meets this object later: data files of the package are looked up through its loader.
+        module.__loader__ = module.__spec__.loader = self.loader
+        self.loader.exec_module(module)
+        apply(module)
+
+    def __getattr__(self, name):
+        return getattr(self.loader, name)
+
+
+class _Finder(object):
+    """Sees the import of chainer on sys.meta_path; finds nothing else."""
+
+    def __init__(self):
+        self.busy = False
+
+    def find_spec(self, name, path=None, target=None):
+        if name != "chainer" or self.busy:
+            return None
+        self.busy = True
+        try:
+            for finder in list(sys.meta_path):
+                find = getattr(finder, "find_spec", None)
+                spec = find(name, path, target) if find and finder is not self else None
+                if spec is not None:
+                    if hasattr(spec.loader, "exec_module"):
+                        spec.loader = _Loader(spec.loader)
+                    return spec
+        finally:
+            self.busy = False
+        return None
+
+    # Python 2.7. A reload needs nothing: what is corrected belongs to ideep4py.
+    def find_module(self, name, path=None):
+        if name == "chainer" and not self.busy and sys.version_info[0] == 2 and name not in sys.modules:
+            return self
+        return None
+
+    def load_module(self, name):
+        self.busy = True
+        try:
+            __import__(name)
+        finally:
+            self.busy = False
+        module = sys.modules[name]
+        apply(module)
+        return module
+
+
+def _register():
+    if STATE.finder is None:
+        STATE.finder = _Finder()
+    if STATE.finder not in sys.meta_path:
+        sys.meta_path.insert(0, STATE.finder)
+    chainer = sys.modules.get("chainer")
+    if chainer is not None and hasattr(chainer, "__version__"):
+        apply(chainer)
+
+
+try:
+    _register()
+except Exception as failure:
+    _problem("guard", failure)
