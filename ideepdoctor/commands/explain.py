@@ -13,15 +13,14 @@ def explain(code: str | None) -> Report:
     Raises:
         UsageError: no rule has this code.
     """
-    from ideepdoctor.rules import RULES
-    from ideepdoctor.rules.explain import document, find
+    from ideepdoctor.rules.explain import EVERYTHING, document, find
 
     if code is not None:
         rule = find(code)
         text = document(rule)
         data = {"code": rule.code(), "title": rule.title, "severity": str(rule.severity), "text": text}
         return Report("explain", text=text.rstrip("\n") + "\n", extra={"rule": data})
-    rows = [{"code": rule.code(), "severity": str(rule.severity), "title": rule.title} for rule in RULES]
+    rows = [{"code": rule.code(), "severity": str(rule.severity), "title": rule.title} for rule in EVERYTHING]
     lines = [f"{row['code']}  {row['severity']:<8} {row['title']}" for row in rows]
     return Report("explain", text="\n".join(lines) + "\n", extra={"rules": rows})
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -85,12 +85,15 @@ def carry_out(session: Session, plan: Plan) -> str:
     return apply_plan(session.system, plan, state, session.progress, command=session.command_line)
 
 
-def wanted_codes(select: tuple[str, ...], ignore: tuple[str, ...]) -> frozenset[str] | None:
+def wanted_codes(
+    select: tuple[str, ...], ignore: tuple[str, ...], codes: Sequence[str] | None = None
+) -> frozenset[str] | None:
     """Turn ``--select`` and ``--ignore`` into codes.
 
     Args:
         select: codes (IDP305) or families (IDP3, 3xx); empty: all.
         ignore: the same; taken away.
+        codes: to choose from; None: those of the rules about environments.
 
     Returns:
         The codes to report; None where all are.
@@ -100,11 +103,11 @@ def wanted_codes(select: tuple[str, ...], ignore: tuple[str, ...]) -> frozenset[
     """
     from ideepdoctor.rules import RULES
 
-    codes = [rule.code() for rule in RULES]
+    known = [rule.code() for rule in RULES] if codes is None else list(codes)
     if not select and not ignore:
         return None
-    chosen = {code for word in select for code in _matching(word, codes)} if select else set(codes)
-    left = frozenset(chosen - {code for word in ignore for code in _matching(word, codes)})
+    chosen = {code for word in select for code in _matching(word, known)} if select else set(known)
+    left = frozenset(chosen - {code for word in ignore for code in _matching(word, known)})
     if not left:
         raise UsageError("--select and --ignore leave no rule to look at", hint="all codes: ideepdoctor explain")
     return left

@@ -72,7 +72,7 @@ class IDP904(Check):
             for step in objects.flow.calls():
                 call = step.node
                 assert isinstance(call, ast.Call)
-                if not call.args or not _takes(module, links, objects, call, step):
+                if not call.args or not takes_arrays(module, links, objects, call, step):
                     continue
                 if is_double(module, objects, call.args[0], step):
                     what = dotted(call.args[0]) or "the input"
@@ -89,7 +89,8 @@ def _modules(module: Module) -> set[str]:
     return {path for _, path in module.names.imports()} | {path.rsplit(".", 1)[0] for _, path in module.names.imports()}
 
 
-def _takes(module: Module, links: Links, objects: Objects, call: ast.Call, step: Step) -> bool:
+def takes_arrays(module: Module, links: Links, objects: Objects, call: ast.Call, step: Step) -> bool:
+    """Whether a call hands its first argument, as it is, to a layer that iDeep would compute in float32."""
     path = module.path(call)
     if path.startswith("chainer.functions."):
         return path.rsplit(".", 1)[1] in _FUNCTIONS

@@ -6,6 +6,8 @@ import ast
 from collections.abc import Iterator
 
 from ideepdoctor.lint.base import Check, Note, Sample
+from ideepdoctor.lint.idp904 import takes_arrays
+from ideepdoctor.lint.links import Links
 from ideepdoctor.lint.module import Module, argument
 from ideepdoctor.model.findings import Severity
 
@@ -41,7 +43,8 @@ class IDP915(Check):
     """A layer or a type that iDeep does not compute: NumPy does it.
 
     What it checks
-        Convolutions with ``groups``, depthwise ones, those of one, three or N dimensions, and ``astype(float16)``.
+        Convolutions with ``groups``, depthwise ones, those of one, three or N dimensions, and ``astype(float16)`` where
+        a link or a function is given the result.
 
     Why it matters
         Nothing is wrong: these are computed by NumPy, as they would be without iDeep. A network that consists of them
@@ -61,6 +64,7 @@ class IDP915(Check):
     ok = (
         Sample("one group", _START + "a = L.Convolution2D(3, 64, 3, groups=1)\n"),
         Sample("dilated", _START + "a = L.DilatedConvolution2D(3, 64, 3, dilate=2)\n"),
+        Sample("float16 in a file", _START + "np.save('a.npy', x.astype(np.float16))\n"),
         Sample("another library", "import torch.nn as L\na = L.Convolution3D(3, 64, 3)\n"),
     )
     bad = (
@@ -74,8 +78,9 @@ class IDP915(Check):
         """Report each such layer."""
         if module.never() or not module.imported & {"chainer", "chainercv", "chainerrl", "chainermn"}:
             return
+        links = Links(module)
         for call in module.names.calls():
-            what = self._what(module, call)
+            what = self._what(module, call) or ("an array of float16" if self._half(module, links, call) else "")
             if what:
                 yield Note(
                     call,
@@ -92,8 +97,15 @@ class IDP915(Check):
             return f"a convolution with groups={told}" if isinstance(told, int) and told > 1 else ""
         if path.startswith(("chainer.links.", "chainer.functions.")):
             return _OTHERS.get(path.rsplit(".", 1)[1], "")
-        if isinstance(call.func, ast.Attribute) and call.func.attr == "astype":
-            dtype = argument(call, 0, "dtype")
-            if module.path(dtype) in _HALVES or module.word(dtype) in ("float16", "e", "half"):
-                return "an array of float16"
         return ""
+
+    def _half(self, module: Module, links: Links, call: ast.Call) -> bool:
+        """Whether a link or a function is given an array that was just made float16."""
+        given = call.args[0] if call.args else None
+        if not isinstance(given, ast.Call) or not isinstance(given.func, ast.Attribute):
+            return False
+        dtype = argument(given, 0, "dtype") if given.func.attr == "astype" else None
+        if module.path(dtype) not in _HALVES and module.word(dtype) not in ("float16", "e", "half"):
+            return False
+        objects = module.objects(call)
+        return call in objects.flow.at and takes_arrays(module, links, objects, call, objects.flow.at[call])

@@ -130,10 +130,12 @@ def _edits(tree: Any) -> Iterator[Edit]:
     for node in tree.pre_order():
         if id(node) in hidden:
             continue
+        kind = names.get(node.type, "")
         if not node.children:
             yield from _leaf(node)
+            if node.value in ("True", "False") and _is_plain_name(node, names):
+                yield Edit(node.lineno, node.column, len(node.value), node.value[:-1] + "_")
             continue
-        kind = names.get(node.type, "")
         several = kind == "raise_stmt" and len(node.children) > 2 and str(node.children[2]).strip() == ","
         if several or kind in ("print_stmt", "exec_stmt"):
             yield from _as_call(node)
@@ -156,8 +158,6 @@ def _leaf(leaf: Any) -> Iterator[Edit]:
         yield Edit(leaf.lineno, leaf.column, 2, "!=")
     elif value in _NAMES_OF_TODAY and _is_name(leaf):
         yield Edit(leaf.lineno, leaf.column, 5, value[:-1] + "_")
-    elif value in ("True", "False") and leaf.prev_sibling is not None and str(leaf.prev_sibling) == ".":
-        yield Edit(leaf.lineno, leaf.column, len(value), value[:-1] + "_")
     elif value[0].isdigit():
         number = value.rstrip("lL")
         if re.fullmatch(r"0[0-7]+", number):
@@ -168,6 +168,13 @@ def _leaf(leaf: Any) -> Iterator[Edit]:
         text = _string(value)
         if text != value:
             yield Edit(leaf.lineno, leaf.column, len(value), text)
+
+
+def _is_plain_name(leaf: Any, names: dict[int, str]) -> bool:
+    """Whether True stands where Python 3 wants a name: ``xmlrpclib.True``, ``from __builtin__ import True``."""
+    if leaf.prev_sibling is not None and str(leaf.prev_sibling).strip() == ".":
+        return True
+    return names.get(leaf.parent.type, "") in ("import_from", "import_as_name", "import_as_names", "dotted_name")
 
 
 def _is_name(leaf: Any) -> bool:

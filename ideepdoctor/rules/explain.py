@@ -7,15 +7,21 @@ import json
 from difflib import get_close_matches
 
 from ideepdoctor.errors import UsageError
+from ideepdoctor.lint.base import Check, Sample
+from ideepdoctor.lint.registry import LINT_CHECKS
 from ideepdoctor.rules import RULES
 from ideepdoctor.rules.base import Example, Rule
 
 HEADINGS = ("What it checks", "Why it matters", "How to fix", "References")
 
 
-def find(code: str) -> type[Rule]:
+EVERYTHING: tuple[type[Rule] | type[Check], ...] = (*RULES, *LINT_CHECKS)
+"""The rules about environments, then the checks of source."""
+
+
+def find(code: str) -> type[Rule] | type[Check]:
     """Find a rule by its code, in any case, with or without IDP. Raises UsageError; the hint names near codes."""
-    codes = {rule.code(): rule for rule in RULES}
+    codes = {rule.code(): rule for rule in EVERYTHING}
     asked = code.strip().upper()
     asked = asked if asked.startswith("IDP") else f"IDP{asked}"
     if asked in codes:
@@ -26,7 +32,7 @@ def find(code: str) -> type[Rule]:
     raise UsageError(f"no rule has the code {code}", hint=f"{hint}All codes: ideepdoctor explain")
 
 
-def document(rule: type[Rule]) -> str:
+def document(rule: type[Rule] | type[Check]) -> str:
     """The rule in Markdown: title, the sections of its docstring, and its examples."""
     lines = inspect.cleandoc(rule.__doc__ or "").splitlines()
     body = [f"## {line}" if line in HEADINGS else line.removeprefix("    ") for line in lines[1:]]
@@ -47,7 +53,9 @@ def document(rule: type[Rule]) -> str:
     return "\n".join(parts) + "\n"
 
 
-def _example(example: Example) -> str:
+def _example(example: Example | Sample) -> str:
+    if isinstance(example, Sample):
+        return "\n".join([f"{example.name}:", "", "```python", *example.source.splitlines(), "```", ""])
     if not example.overlay:
         return f"{example.name} ({example.host})"
     text = json.dumps(example.overlay, sort_keys=True)
