@@ -93,9 +93,8 @@ class _Process:
     def open(self, name: str) -> None:
         """What dlopen does; a new object has no loader, and all is taken out again where it fails."""
         before, self.opening = len(self.objects), len(self.told)
-        entry = self._take(name, self.program, None)
-        self._tell(entry)
-        if entry.problem is None and not self._complete(before):
+        self._tell(self._take(name, self.program, None))
+        if not self._complete(before):
             del self.objects[before:]
 
     def _preload(self, name: str, where: str) -> None:

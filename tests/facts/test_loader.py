@@ -598,6 +598,12 @@ def test_a_program_is_known_by_its_soname() -> None:
     assert one(predict(place, ["/a/liba.so"]), "libpython.so").path == "/usr/bin/python"
 
 
+def test_a_program_whose_headers_are_unknown() -> None:
+    place = replace(world(elf("/a/liba.so"), elf("/opt/lib/libb.so")), executable="/opt/bin/python")
+    place = replace(place, library_path="$ORIGIN/../lib")
+    assert predict(place, ["libb.so"]) == (Loaded("libb.so", "/opt/lib/libb.so", "/opt/bin/python", "LD_LIBRARY_PATH"),)
+
+
 @pytest.mark.parametrize("soname", ["ld-linux-x86-64.so.2", "ld-musl.so"])
 def test_the_interpreter_is_there_from_the_start(soname: str) -> None:
     """Where its headers are unknown it answers to its file name."""
@@ -643,9 +649,11 @@ def test_a_file_that_is_of_no_use_is_skipped(file: ElfFile) -> None:
 )
 def test_a_damaged_file_stops_the_search(file: ElfFile, problem: str) -> None:
     place = world(elf("/a/liba.so", "libb.so", "libd.so"), file, elf("/more/libb.so"), library_path="/env:/more")
-    assert predict(place, ["/a/liba.so", "/env/libb.so"])[1:] == (
+    again = Loaded("/env/libb.so", "/env/libb.so", "/usr/bin/python", "named by path", problem)
+    assert predict(place, ["/a/liba.so", "/env/libb.so", "/env/libb.so"])[1:] == (
         Loaded("libb.so", "/env/libb.so", "/a/liba.so", "LD_LIBRARY_PATH", problem, ("/more/libb.so",)),
-        Loaded("/env/libb.so", "/env/libb.so", "/usr/bin/python", "named by path", problem),
+        again,
+        again,
     )
 
 
