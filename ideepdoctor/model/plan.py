@@ -110,7 +110,82 @@ class EditBlock:
         return f"edit a marked block in {self.path}: {self.why}"
 
 
-Step = CreateEnv | Install | WriteFile | EditBlock
+@dataclass(frozen=True, slots=True)
+class RenameFile:
+    """Take a file out of every search: give it another name in the same folder. A link is renamed, not its target."""
+
+    path: str
+    why: str
+    suffix: str = ".disabled-by-ideepdoctor"
+    """Appended to the name. A file that has the new name already is in the way: the step refuses."""
+    kind: str = field(default="rename-file", init=False)
+    reversible: Reversible = field(default=Reversible.FULL, init=False)
+
+    @property
+    def new_path(self) -> str:
+        """What the file is called afterwards."""
+        return self.path + self.suffix
+
+    @property
+    def title(self) -> str:
+        """One line for the plan."""
+        return f"rename {self.path} to {self.new_path.rpartition('/')[2]}: {self.why}"
+
+
+@dataclass(frozen=True, slots=True)
+class SetRpath:
+    """Give a shared library exactly this DT_RPATH, and no DT_RUNPATH.
+
+    The library is replaced by a changed copy: other names of the same file (hard links, what a link points to) stay as
+    they are, for a package manager's cache may own them.
+    """
+
+    path: str
+    rpath: str
+    """As the loader reads it: folders with colons between them, such as ``$ORIGIN/lib``."""
+    why: str
+    planned_size_bytes: int | None = None
+    """Size of the file when this was planned; one of another size is refused. None: any."""
+    kind: str = field(default="set-rpath", init=False)
+    reversible: Reversible = field(default=Reversible.FULL, init=False)
+
+    @property
+    def title(self) -> str:
+        """One line for the plan."""
+        return f"set RPATH {self.rpath} in {self.path}: {self.why}"
+
+
+@dataclass(frozen=True, slots=True)
+class DisableLine:
+    """Turn a line of a text file into a comment that says who did it and what the line was."""
+
+    path: str
+    line_number: int
+    """From 1. Where the line has moved, the only other line that is equal to it is taken."""
+    line: str
+    """The whole line, without its end."""
+    why: str
+    kind: str = field(default="disable-line", init=False)
+    reversible: Reversible = field(default=Reversible.FULL, init=False)
+
+    @property
+    def title(self) -> str:
+        """One line for the plan."""
+        return f"comment out line {self.line_number} of {self.path}: {self.why}"
+
+
+Step = CreateEnv | Install | RenameFile | SetRpath | WriteFile | DisableLine | EditBlock
+
+
+def changed_files(step: Step) -> tuple[str, ...]:
+    """The single files that a step writes or renames; empty for one that fills folders."""
+    match step:
+        case CreateEnv() | Install():
+            return ()
+        case RenameFile():
+            return (step.path, step.new_path)
+        case SetRpath() | WriteFile() | DisableLine() | EditBlock():
+            return (step.path,)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,9 @@ import threading
 from collections.abc import Iterator
 
 from ideepdoctor.errors import ApplyFailed, DoctorError, NeedsAttention, UsageError
-from ideepdoctor.model.plan import CreateEnv, Install, Plan, Step
+from ideepdoctor.model.plan import CreateEnv, DisableLine, Install, Plan, RenameFile, SetRpath, Step
 from ideepdoctor.system import System
+from ideepdoctor.treatment.action import Surroundings
 from ideepdoctor.treatment.journal import (
     FAILED,
     OK,
@@ -26,7 +27,7 @@ from ideepdoctor.treatment.journal import (
 )
 from ideepdoctor.treatment.progress import Progress
 from ideepdoctor.treatment.state import cache_folder, locked
-from ideepdoctor.treatment.steps import MakeEnvironment, Surroundings, action
+from ideepdoctor.treatment.steps import MakeEnvironment, action
 from ideepdoctor.treatment.strays import wait_for_installers
 
 _HISTORY = "see: ideepdoctor history"
@@ -59,7 +60,7 @@ def apply_plan(system: System, plan: Plan, state: str, sink: Progress, *, comman
         journal = Journal(system, state, new_id())
         around = _around(system, journal, sink)
         try:
-            _verify(plan.steps, around)
+            _verify(plan, around)
             journal.begin(plan, command)
         except OSError as error:
             raise ApplyFailed(
@@ -159,9 +160,12 @@ def _around(system: System, journal: Journal, sink: Progress) -> Surroundings:
     return Surroundings(system, journal.backup, cache_folder(os.environ), sink.detail)
 
 
-def _verify(steps: tuple[Step, ...], around: Surroundings) -> None:
-    for index, step in enumerate(steps):
-        action(step, index, around).verify()
+def _verify(plan: Plan, around: Surroundings) -> None:
+    for index, step in enumerate(plan.steps):
+        # What changes a file that the plan has yet to bring can be looked at only when its turn comes.
+        to_come = isinstance(step, RenameFile | SetRpath | DisableLine) and is_in_new_environment(step, plan)
+        if not to_come:
+            action(step, index, around).verify()
 
 
 def _carry_out(plan: Plan, journal: Journal, around: Surroundings, sink: Progress, done: frozenset[int]) -> None:

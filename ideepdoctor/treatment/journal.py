@@ -16,7 +16,7 @@ from typing import Any
 
 from ideepdoctor import __version__
 from ideepdoctor.errors import NeedsAttention, UsageError
-from ideepdoctor.model.plan import CreateEnv, EditBlock, Install, Plan, WriteFile
+from ideepdoctor.model.plan import CreateEnv, DisableLine, EditBlock, Install, Plan, RenameFile, SetRpath, WriteFile
 from ideepdoctor.system import System
 from ideepdoctor.treatment.plandata import plan_from_data, plan_to_data
 
@@ -54,10 +54,10 @@ class Run:
         found: list[str] = []
         for step in self.plan.steps:
             match step:
-                case CreateEnv() | WriteFile() | EditBlock():
-                    found.append(step.path)
                 case Install():
                     found += step.snapshot or (step.python,)
+                case CreateEnv() | RenameFile() | SetRpath() | WriteFile() | DisableLine() | EditBlock():
+                    found.append(step.path)
         return tuple(dict.fromkeys(found))
 
 

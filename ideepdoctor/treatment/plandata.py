@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, fields
-from typing import Any
+from typing import Any, get_args
 
-from ideepdoctor.model.plan import CreateEnv, EditBlock, Install, Plan, Requirement, Step, WriteFile
+from ideepdoctor.model.plan import Plan, Requirement, Step
 
-_KINDS: tuple[type[CreateEnv | Install | WriteFile | EditBlock], ...] = (CreateEnv, Install, WriteFile, EditBlock)
+_KINDS: tuple[type[Step], ...] = get_args(Step)
 
 
 def plan_to_data(plan: Plan) -> dict[str, Any]:

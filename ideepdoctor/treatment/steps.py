@@ -2,69 +2,31 @@
 
 from __future__ import annotations
 
-import difflib
-import glob
-import hashlib
 import json
 import os
 import shutil
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
 from ideepdoctor.errors import CouldNotCheck, UsageError
-from ideepdoctor.model.plan import CreateEnv, EditBlock, Install, Step, WriteFile
-from ideepdoctor.system import System
+from ideepdoctor.model.plan import (
+    CreateEnv,
+    DisableLine,
+    EditBlock,
+    Install,
+    RenameFile,
+    SetRpath,
+    Step,
+    WriteFile,
+)
 from ideepdoctor.treatment import installers, snapshot
+from ideepdoctor.treatment.action import Action, Surroundings, missing_parents, refuse_unwritable, remove_if_empty
+from ideepdoctor.treatment.file_steps import CommentLine, PutBlock, Rename, WriteWhole
 from ideepdoctor.treatment.journal import Note
-from ideepdoctor.treatment.shellrc import put_block
+from ideepdoctor.treatment.native_steps import ChangeRpath
 from ideepdoctor.treatment.state import existing_ancestor
 
 MARGIN_BYTES = 50_000_000
 """Left free on a disk beside what is installed: bytecode, temporary files."""
-
-
-@dataclass(frozen=True, slots=True)
-class Surroundings:
-    """What the actions of a run share.
-
-    Attributes:
-        system: starts and writes.
-        backup: folder of this run's backups.
-        cache: the doctor's cache folder.
-        tell: told what happens within a step.
-        own_files: files that the run's other steps wrote (links followed): no change of the user's.
-    """
-
-    system: System
-    backup: str
-    cache: str
-    tell: installers.Tell
-    own_files: frozenset[str] = frozenset()
-
-
-class Action(Protocol):
-    """A step that can be carried out and taken back."""
-
-    def verify(self) -> None:
-        """Refuse before anything is changed. Raises DoctorError."""
-        ...
-
-    def prepare(self) -> Note:
-        """Make the backup; return what reversal will need. Nothing of the user's changes."""
-        ...
-
-    def execute(self, before: Note) -> Note:
-        """Do it; return what it left."""
-        ...
-
-    def obstacles(self, before: Note, after: Note | None) -> list[str]:
-        """What changed since and would be lost by a reversal, in words; empty: it is safe."""
-        ...
-
-    def reverse(self, before: Note) -> None:
-        """Put everything back. May be called again after a crash."""
-        ...
 
 
 def action(step: Step, index: int, around: Surroundings) -> Action:
@@ -74,10 +36,16 @@ def action(step: Step, index: int, around: Surroundings) -> Action:
             return MakeEnvironment(step, around)
         case Install():
             return InstallPackages(step, index, around)
+        case RenameFile():
+            return Rename(step, around)
+        case SetRpath():
+            return ChangeRpath(step, index, around)
         case WriteFile():
-            return ReplaceFile(step.path, step.content, step.mode, index, around)
+            return WriteWhole(step, index, around)
+        case DisableLine():
+            return CommentLine(step, index, around)
         case EditBlock():
-            return ReplaceFile(step.path, step.block, 0o644, index, around, block=True)
+            return PutBlock(step, index, around)
 
 
 def disk_needs(path: str, needed_bytes: int, what: str) -> None:
@@ -90,23 +58,6 @@ def disk_needs(path: str, needed_bytes: int, what: str) -> None:
             f"{(needed_bytes + MARGIN_BYTES) / 1e6:.0f} MB are needed",
             hint="make room, or choose a folder on another disk (--env DIR); nothing was changed",
         )
-
-
-def _writable(folder: str) -> None:
-    there = existing_ancestor(folder)
-    if not Path(there).is_dir() or not os.access(there, os.W_OK | os.X_OK):
-        raise UsageError(f"cannot write to {there}", hint="choose a folder that you can write; nothing was changed")
-
-
-def _missing_parents(path: str) -> list[str]:
-    """Folders above a path that do not exist yet, the deepest first."""
-    return [str(folder) for folder in Path(path).parents if not folder.exists()]
-
-
-def _remove_if_empty(system: System, folders: list[str]) -> None:
-    for folder in folders:
-        if Path(folder).is_dir() and not any(Path(folder).iterdir()):
-            system.remove_tree(folder)
 
 
 class MakeEnvironment:
@@ -122,14 +73,14 @@ class MakeEnvironment:
             raise UsageError(f"{path} is no folder", hint="choose another one: --env DIR")
         if path.is_dir() and any(path.iterdir()):
             raise UsageError(f"{path} is not empty", hint="choose another folder: --env DIR")
-        _writable(str(path if path.is_dir() else path.parent))
+        refuse_unwritable(str(path if path.is_dir() else path.parent))
         if not os.access(self._step.python, os.X_OK):
             raise UsageError(f"{self._step.python} cannot be started", hint="name another Python: --python")
 
     def prepare(self) -> Note:
         """See Action."""
         path = self._step.path
-        return {"existed": Path(path).is_dir(), "parents": _missing_parents(path)}
+        return {"existed": Path(path).is_dir(), "parents": missing_parents(path)}
 
     def execute(self, before: Note) -> Note:
         """See Action."""
@@ -174,7 +125,7 @@ class MakeEnvironment:
                 system.remove_tree(str(found))
         else:
             system.remove_tree(str(path))
-        _remove_if_empty(system, before["parents"])
+        remove_if_empty(system, before["parents"])
 
 
 class InstallPackages:
@@ -187,7 +138,7 @@ class InstallPackages:
     def verify(self) -> None:
         """See Action."""
         for source in self._step.snapshot:
-            _writable(source)
+            refuse_unwritable(source)
         copies = sum(snapshot.tree_size(source) for source in self._step.snapshot)
         disk_needs(self._step.python, self._step.size_bytes or copies, "the packages")
         if copies:
@@ -237,85 +188,3 @@ class InstallPackages:
         for kept in reversed(before["snapshots"]):
             was = json.loads(Path(kept["manifest"]).read_bytes())
             snapshot.restore(self._around.system, kept["copy"], kept["source"], was, self._around.tell)
-
-
-class ReplaceFile:
-    """A file written whole, or a marked block in one. Links are followed: the file behind them is written."""
-
-    def __init__(
-        self, path: str, content: str, mode: int, index: int, around: Surroundings, *, block: bool = False
-    ) -> None:
-        self._path, self._content, self._mode, self._block = os.path.realpath(path), content, mode, block
-        self._around = around
-        self._backup = str(Path(around.backup) / str(index) / "file")
-
-    def verify(self) -> None:
-        """See Action."""
-        path = Path(self._path)
-        if path.is_dir():
-            raise UsageError(f"{path} is a folder", hint="name a file")
-        _writable(str(path.parent))
-
-    def prepare(self) -> Note:
-        """See Action."""
-        path, system = Path(self._path), self._around.system
-        # The target as it is now: a link may point elsewhere by the time of the undo.
-        note: Note = {"target": self._path, "existed": path.exists(), "parents": _missing_parents(self._path)}
-        if path.exists():
-            system.make_folder(str(Path(self._backup).parent))
-            system.copy_file(self._path, self._backup)
-        note["before"] = _digest(path)
-        note["after"] = hashlib.sha256(self._new(path)).hexdigest()
-        return note
-
-    def _new(self, path: Path) -> bytes:
-        if not self._block:
-            return self._content.encode("utf-8")
-        old = path.read_bytes().decode("utf-8", "surrogateescape") if path.exists() else ""
-        return put_block(old, self._content).encode("utf-8", "surrogateescape")
-
-    def execute(self, before: Note) -> Note:
-        """See Action."""
-        path, system = Path(self._path), self._around.system
-        new = self._new(path)
-        if before["before"] == before["after"]:
-            return {"sha256": before["after"]}
-        mode = path.stat().st_mode & 0o7777 if path.exists() else self._mode
-        system.make_folder(str(path.parent))
-        system.write_file(self._path, new, mode)
-        return {"sha256": hashlib.sha256(new).hexdigest()}
-
-    def obstacles(self, before: Note, after: Note | None) -> list[str]:
-        """See Action."""
-        path = str(before["target"])
-        now = _digest(Path(path))
-        if now in (before["before"], before["after"]) or now is None:
-            return []
-        return [f"{path} was changed since:\n{self._difference(path)}"]
-
-    def _difference(self, path: str) -> str:
-        """What undo would do to the file, as a unified diff."""
-        now = Path(path).read_bytes().decode("utf-8", "replace").splitlines()
-        backup = Path(self._backup)
-        then = backup.read_bytes().decode("utf-8", "replace").splitlines() if backup.exists() else []
-        lines = difflib.unified_diff(now, then, f"{path} (now)", f"{path} (after undo)", lineterm="", n=1)
-        return "\n".join(lines)
-
-    def reverse(self, before: Note) -> None:
-        """See Action."""
-        system, path = self._around.system, Path(before["target"])
-        # What a write that was killed has left beside the file.
-        for left in path.parent.glob(f".{glob.escape(path.name)}.*.ideepdoctor"):
-            system.remove_file(str(left))
-        if not before["existed"]:
-            system.remove_file(str(path))
-            _remove_if_empty(system, before["parents"])
-        elif _digest(path) != before["before"]:
-            fresh = f"{path}.ideepdoctor-new"
-            system.make_folder(str(path.parent))
-            system.copy_file(self._backup, fresh)
-            system.rename(fresh, str(path))
-
-
-def _digest(path: Path) -> str | None:
-    return snapshot.sha256_of(str(path)) if path.is_file() else None

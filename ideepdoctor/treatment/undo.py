@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ideepdoctor.errors import NeedsAttention, UsageError
-from ideepdoctor.model.plan import CreateEnv, EditBlock, WriteFile
+from ideepdoctor.model.plan import CreateEnv, changed_files
 from ideepdoctor.system import System
+from ideepdoctor.treatment.action import Surroundings
 from ideepdoctor.treatment.apply import is_in_new_environment, reverse_all
 from ideepdoctor.treatment.journal import FAILED, OK, UNDONE, UNFINISHED, Journal, Run, read, runs
 from ideepdoctor.treatment.progress import Progress
 from ideepdoctor.treatment.state import locked
-from ideepdoctor.treatment.steps import Surroundings, action
+from ideepdoctor.treatment.steps import action
 from ideepdoctor.treatment.strays import wait_for_installers
 
 _CAN_BE_UNDONE = (OK, UNFINISHED, FAILED)
@@ -50,7 +51,7 @@ def undo(system: System, state: str, run_id: str | None, *, force: bool, sink: P
     with locked(system, state):
         run = _wanted(state, run_id)
         journal = Journal(system, state, run.id)
-        files = [step.path for step in run.plan.steps if isinstance(step, WriteFile | EditBlock)]
+        files = [path for step in run.plan.steps for path in changed_files(step)]
         # The cache is for making environments; undo must not need one.
         around = Surroundings(system, journal.backup, "", sink.detail, frozenset(map(os.path.realpath, files)))
         wait_for_installers(journal.backup, run.paths, sink.detail)
@@ -90,13 +91,17 @@ def _wanted(state: str, run_id: str | None) -> Run:
 def _refuse_where_changed(run: Run, around: Surroundings) -> None:
     """Raise NeedsAttention where a reversal would lose what somebody did since."""
     found: list[str] = []
+    will_hold: dict[str, str | None] = {}
     for index in run.to_reverse:
-        step = run.plan.steps[index]
+        step, before = run.plan.steps[index], run.intents[index]
         if isinstance(step, CreateEnv):
             after = {**run.results.get(index, {}), **run.ended}
-            found += action(step, index, around).obstacles(run.intents[index], after)
+            found += action(step, index, around).obstacles(before, after)
         elif not is_in_new_environment(step, run.plan):
-            found += action(step, index, around).obstacles(run.intents[index], run.results.get(index))
+            then = replace(around, will_hold=dict(will_hold))
+            found += action(step, index, then).obstacles(before, run.results.get(index))
+            if "before" in before:
+                will_hold[before["target"]] = before["before"]
     if found:
         shown = "\n".join(found[:10]) + (f"\nand {len(found) - 10} more" if len(found) > 10 else "")
         raise NeedsAttention(

@@ -10,7 +10,17 @@ import pytest
 
 from ideepdoctor.model.facts import ConvTiming, OpCheck, Smoke
 from ideepdoctor.model.findings import Evidence, Finding, FixSafety, Judgement, NotKnown, Severity, Skipped
-from ideepdoctor.model.plan import CreateEnv, EditBlock, Install, Plan, Requirement, WriteFile
+from ideepdoctor.model.plan import (
+    CreateEnv,
+    DisableLine,
+    EditBlock,
+    Install,
+    Plan,
+    RenameFile,
+    Requirement,
+    SetRpath,
+    WriteFile,
+)
 from ideepdoctor.model.report import Failure, Report
 from ideepdoctor.model.summary import FailOn
 from ideepdoctor.render.json import render
@@ -40,7 +50,10 @@ PLAN = Plan(
     (
         CreateEnv("/env", "/usr/bin/python3.7", "uv"),
         Install("/env/bin/python", (Requirement("six", "1.17.0", ("0" * 64,)),), "uv"),
+        RenameFile("/env/lib/libmkldnn.so", "shadows the right one"),
+        SetRpath("/env/lib/_ideep4py.so", "$ORIGIN/lib", "searches at the wrong place"),
         WriteFile("/env/x.pth", "import x\n", "variables"),
+        DisableLine("/home/u/.bashrc", 3, "export LD_PRELOAD=x", "preloads a stranger"),
         EditBlock("/home/u/.bashrc", "X=1", "variables"),
     ),
     ("IDP305",),
@@ -86,7 +99,8 @@ def test_numbers_that_json_lacks_become_null():
 
 def test_plan_steps_say_whether_they_can_be_undone():
     steps = json.loads(render(REPORTS["plan and proof"]))["plan"]["steps"]
-    assert [step["kind"] for step in steps] == ["create-env", "install", "write-file", "edit-block"]
+    kinds = ["create-env", "install", "rename-file", "set-rpath", "write-file", "disable-line", "edit-block"]
+    assert [step["kind"] for step in steps] == kinds
     assert {step["reversible"] for step in steps} == {"full"}
 
 

@@ -11,19 +11,40 @@ import shutil
 import signal
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from ideepdoctor.errors import ApplyFailed, DoctorError
-from ideepdoctor.model.plan import CreateEnv, EditBlock, Install, Plan, Requirement, WriteFile
-from ideepdoctor.system import RealSystem
+from ideepdoctor.model.plan import (
+    CreateEnv,
+    DisableLine,
+    EditBlock,
+    Install,
+    Plan,
+    RenameFile,
+    Requirement,
+    SetRpath,
+    WriteFile,
+)
+from ideepdoctor.system import Completed, RealSystem
 from ideepdoctor.treatment import installers
 from ideepdoctor.treatment.apply import apply_plan, resume
 from ideepdoctor.treatment.progress import Quiet
 from ideepdoctor.treatment.undo import undo
+from tests.treatment.elf import as_patchelf, library
 
-CHANGES = ("write_file", "append_line", "make_folder", "remove_file", "remove_tree", "copy_tree", "copy_file", "rename")
+CHANGES = (
+    "run",
+    "write_file",
+    "append_line",
+    "make_folder",
+    "remove_file",
+    "remove_tree",
+    "copy_tree",
+    "copy_file",
+    "rename",
+)
 MOMENTS = ("before", "inside", "after")
 
 
@@ -31,7 +52,8 @@ class Killing(RealSystem):
     """The real system, which ends the process before, in the middle of, or after its N-th change.
 
     In the middle means: a temporary file that was not renamed yet, half a line of the journal, a tree of which one file
-    was copied or removed, a copy of half a file. What has no middle (a rename) is killed after it.
+    was copied or removed, a copy of half a file, half a library by patchelf. What has no middle (a rename, a link)
+    is killed after it. Processes are played: patchelf, and shells that can read everything.
     """
 
     def __init__(self, number: int, moment: str = "before") -> None:
@@ -43,16 +65,27 @@ class Killing(RealSystem):
 
     def _counted(self, name: str, change: Callable[..., Any]) -> Callable[..., Any]:
         def counted(*arguments: Any, **options: Any) -> Any:
+            if name == "run" and "--output" not in arguments[0]:
+                # It writes nothing.
+                return change(*arguments, **options)
             self.left -= 1
             if self.left != 0:
                 return change(*arguments, **options)
             if self.moment == "inside":
-                getattr(self, f"_half_{name}", change)(*arguments)
+                getattr(self, f"_half_{name}", change)(*arguments, **options)
             elif self.moment == "after":
                 change(*arguments, **options)
             return os.kill(os.getpid(), signal.SIGKILL)
 
         return counted
+
+    def run(self, argv: Sequence[str], **_options: Any) -> Completed:
+        said = as_patchelf(list(argv)) if argv[0].endswith("patchelf") else ""
+        return Completed(tuple(argv), 0, said.encode(), b"", 0.0)
+
+    def _half_run(self, argv: Sequence[str], **_options: Any) -> None:
+        if "--output" in argv:
+            Path(argv[argv.index("--output") + 1]).write_bytes(library()[:100])
 
     def _half_write_file(self, path: str, data: bytes, mode: int = 0o644) -> None:
         os.fsync = lambda _descriptor: os.kill(os.getpid(), signal.SIGKILL)  # type: ignore[assignment]
@@ -63,7 +96,10 @@ class Killing(RealSystem):
             stream.write(line[: len(line) // 2])
 
     def _half_copy_file(self, source: str, destination: str) -> None:
-        Path(destination).write_bytes(Path(source).read_bytes()[:2])
+        if Path(source).is_symlink():
+            RealSystem.copy_file(self, source, destination)
+        else:
+            Path(destination).write_bytes(Path(source).read_bytes()[:2])
 
     def _half_copy_tree(self, source: str, destination: str) -> None:
         def copy_one(here: str, there: str) -> None:
@@ -85,13 +121,20 @@ def prepare(world: Path) -> None:
     (world / "home" / ".bashrc").write_bytes(b"export A=1")
     (world / "home" / "settings").write_text("old\n")
     (world / "home" / "settings").chmod(0o640)
-    (world / "home" / "zshrc-in-a-repository").write_text("alias x=y\n")
+    (world / "home" / "zshrc-in-a-repository").write_text("alias x=y\nalias y=z\n")
     (world / "home" / ".zshrc").symlink_to("zshrc-in-a-repository")
     site = world / "env" / "site"
     (site / "one").mkdir(parents=True)
     (site / "one" / "__init__.py").write_text("version = 1\n")
     (site / "two.py").write_text("two\n")
     (site / "link.py").symlink_to("two.py")
+    native = world / "env" / "native"
+    native.mkdir()
+    (native / "lib.so.1.0").write_bytes(library(runpath="/old"))
+    (native / "lib.so.1.0").chmod(0o555)
+    (native / "lib.so").symlink_to("lib.so.1.0")
+    (native / "stranger.so").write_bytes(library(soname="stranger"))
+    (native / "stranger.so").chmod(0o700)
 
 
 def plan(world: Path) -> Plan:
@@ -101,8 +144,13 @@ def plan(world: Path) -> Plan:
         "everything",
         (
             Install(f"{world}/env/bin/python", (Requirement("one", "2", ("0" * 64,)),), "uv", snapshot=(site,)),
+            RenameFile(str(world / "env" / "native" / "stranger.so"), "in the way"),
+            SetRpath(str(world / "env" / "native" / "lib.so.1.0"), "$ORIGIN/lib", "searches at the wrong place"),
+            SetRpath(str(world / "env" / "native" / "lib.so"), "$ORIGIN", "a link"),
             WriteFile(str(world / "home" / "settings"), "new\n", "settings"),
             WriteFile(str(world / "new" / "deep" / "file"), "fresh\n", "a new file"),
+            DisableLine(str(world / "home" / ".zshrc"), 1, "alias x=y", "an alias"),
+            DisableLine(str(world / "home" / ".zshrc"), 9, "alias y=z", "another, which has moved"),
             EditBlock(str(world / "home" / ".bashrc"), "export B=2", "variables"),
             EditBlock(str(world / "home" / ".zshrc"), "export B=2", "variables"),
             EditBlock(str(world / "home" / "fish" / "config.fish"), "set -gx B 2", "variables"),
@@ -124,6 +172,7 @@ def plan_of_setup(world: Path) -> Plan:
         (
             CreateEnv(env, sys.executable, "uv"),
             Install(f"{env}/bin/python", (Requirement("one", "2", ("0" * 64,)),), "uv"),
+            RenameFile(f"{env}/lib/three.py", "in the way"),
             WriteFile(f"{env}/lib/start.pth", "import start\n", "variables"),
         ),
     )

@@ -3,19 +3,31 @@
 from __future__ import annotations
 
 import json
+from typing import get_args
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from ideepdoctor.model.plan import CreateEnv, EditBlock, Install, Plan, Requirement, WriteFile
+from ideepdoctor.model.plan import (
+    CreateEnv,
+    DisableLine,
+    EditBlock,
+    Install,
+    Plan,
+    RenameFile,
+    Requirement,
+    SetRpath,
+    Step,
+    WriteFile,
+)
 from ideepdoctor.treatment.plandata import plan_from_data, plan_to_data
 
 # Paths may hold bytes that are no UTF-8: Python shows them as lone surrogates.
 TEXT = some.text(some.characters(exclude_categories=()), max_size=20)
 TEXTS = some.lists(TEXT, max_size=3).map(tuple)
 REQUIREMENT = some.builds(Requirement, TEXT, TEXT, TEXTS)
-STEP = some.one_of(
+STEPS = (
     some.builds(CreateEnv, TEXT, TEXT, some.sampled_from(["uv", "virtualenv"])),
     some.builds(
         Install,
@@ -29,7 +41,11 @@ STEP = some.one_of(
     ),
     some.builds(WriteFile, TEXT, TEXT, TEXT, some.integers(0, 0o7777)),
     some.builds(EditBlock, TEXT, TEXT, TEXT),
+    some.builds(RenameFile, TEXT, TEXT, TEXT),
+    some.builds(SetRpath, TEXT, TEXT, TEXT, some.none() | some.integers(0, 10**15)),
+    some.builds(DisableLine, TEXT, some.integers(1, 10**9), TEXT, TEXT),
 )
+STEP = some.one_of(STEPS)
 
 
 @given(some.builds(Plan, TEXT, some.lists(STEP, max_size=4).map(tuple), TEXTS))
@@ -46,3 +62,8 @@ def test_round_trip_through_json(plan):
 def test_a_plan_of_another_version_is_refused(step):
     with pytest.raises(ValueError, match="unknown"):
         plan_from_data({"title": "x", "treats": [], "steps": [step]})
+
+
+def test_every_kind_of_step_has_a_name_of_its_own():
+    kinds = [step.__dataclass_fields__["kind"].default for step in get_args(Step)]
+    assert len(set(kinds)) == len(kinds) == len(STEPS)

@@ -164,7 +164,8 @@ def test_a_disk_that_gets_full(small_disk, tmp_path, monkeypatch, make, where):
         fake_install(system, step)
         site = Path(step.snapshot[0] if step.snapshot else Path(step.python).parents[1] / "lib")
         for number in range(100):
-            system.write_file(str(site / f"large{number}"), b"x" * 100_000)
+            # So large that what is left of the disk holds the small files that are put back.
+            system.write_file(str(site / f"large{number}"), b"x" * 500_000)
 
     monkeypatch.setattr(steps, "MARGIN_BYTES", 0)
     monkeypatch.setattr(installers, "install", install_too_much)
