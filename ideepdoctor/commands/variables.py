@@ -57,6 +57,7 @@ def write(session: Session, options: TargetOptions, where: str, shell: str | Non
             path of a shell start-up file.
         shell: dialect of that file (sh, fish, csh); None: by $SHELL or the file's name.
     """
+    from ideepdoctor.treatment.order import packages_first
     from ideepdoctor.treatment.startup import startup_files
 
     facts, chosen = variables(session, options)
@@ -67,7 +68,7 @@ def write(session: Session, options: TargetOptions, where: str, shell: str | Non
                 f"{facts.python.executable} is no environment of its own",
                 hint="write to your shell instead: ideepdoctor env --write rc",
             )
-        steps = startup_files(chosen, facts.python.purelib)
+        steps = startup_files(chosen, facts.python.purelib, packages_first(facts))
     else:
         steps = (_rc_step(session, chosen, where, shell),)
     steps = tuple(step for step in steps if not _holds(step))

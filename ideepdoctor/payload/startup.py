@@ -1,13 +1,17 @@
 """Start-up file of an environment, written by ideepdoctor; `ideepdoctor undo` takes it away.
 
 Sets the variables below where nobody has set them, for every program that this environment's Python runs, and lists
-them in IDEEPDOCTOR_SET. Valid on Python 2.7 and 3.5 to 3.14; uses nothing but the os module.
+them in IDEEPDOCTOR_SET. Where there are packages that end a process in which they are imported before ideep4py, their
+first import imports ideep4py before them. Valid on Python 2.7 and 3.5 to 3.14; a start imports nothing but os and sys.
 """
 
 import os
+import sys
 
 # Name, value, and where: "" (everywhere), "amd-avx2", or "cpus=N" (N CPUs are open to this process).
 DEFAULTS = ()
+# Top-level modules that ideep4py must come before.
+FIRST = ()
 MARK = "IDEEPDOCTOR_SET"
 
 
@@ -76,5 +80,41 @@ def _apply(environ):
         del environ[MARK]
 
 
-# Whatever goes wrong here, the line in the .pth file keeps it from the program.
-_apply(os.environ)
+class _Order(object):
+    """A finder that finds nothing; asked for a module of FIRST, it imports ideep4py before others look for it.
+
+    It stays in sys.meta_path when it has nothing left to do: a list that is being walked must not get shorter. Its
+    methods use no name of this module: on 2.7 those are gone while a program ends.
+    """
+
+    def __init__(self, names):
+        self.names = set(names)
+
+    def find_spec(self, fullname, path=None, target=None):
+        if fullname not in self.names:
+            return
+        # Before the import, which asks here again for every module that ideep4py needs.
+        self.names.discard(fullname)
+        try:
+            import warnings
+
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                # Nothing where it is there already; waits where another thread is about to import it.
+                __import__("ideep4py")
+        except KeyboardInterrupt:
+            raise
+        except BaseException:  # an ideep4py that cannot be imported is in nobody's way
+            pass
+
+    def find_module(self, fullname, path=None):
+        self.find_spec(fullname)
+
+
+try:
+    _apply(os.environ)
+except Exception:  # no variable is worth a program
+    pass
+# Last: a module that fails after this would leave a finder behind.
+if FIRST:
+    sys.meta_path.insert(0, _Order(FIRST))

@@ -115,12 +115,13 @@ def stack_steps(facts: Facts, names: Iterable[str] | None) -> tuple[Step, ...]:
 
 
 def variable_steps(facts: Facts) -> tuple[Step, ...]:
-    """Write the start-up files that set the recommended variables in the target's environment."""
+    """Write the start-up files that set the recommended variables, and the order of imports, in the environment."""
+    from ideepdoctor.treatment.order import packages_first
     from ideepdoctor.treatment.startup import startup_files
     from ideepdoctor.treatment.variables import recommended
 
     folder = facts.python.purelib or facts.python.platlib
-    return () if folder is None else startup_files(recommended(facts), folder)
+    return () if folder is None else startup_files(recommended(facts), folder, packages_first(facts))
 
 
 def variable(facts: Facts, name: str) -> str | None:

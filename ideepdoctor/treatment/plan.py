@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from ideepdoctor.errors import NotPossibleHere, UsageError
 from ideepdoctor.model.facts import Facts
 from ideepdoctor.model.findings import Finding, FixSafety, Judgement
-from ideepdoctor.model.plan import CreateEnv, EditBlock, Install, Plan, Requirement, Step, WriteFile
+from ideepdoctor.model.plan import (
+    CreateEnv,
+    DisableLine,
+    EditBlock,
+    Install,
+    Plan,
+    RenameFile,
+    Requirement,
+    SetRpath,
+    Step,
+    WriteFile,
+    changed_files,
+)
 from ideepdoctor.stacks.catalog import Lock, Stack
+from ideepdoctor.treatment.order import packages_first
 from ideepdoctor.treatment.startup import startup_files
 from ideepdoctor.treatment.variables import recommended
 
@@ -47,13 +60,13 @@ def setup_plan(facts: Facts, stack: Stack, lock: Lock, env_dir: str, base_python
 def in_place_plan(facts: Facts, lock: Lock) -> Plan:
     """Turn an existing environment into a stack: what differs is installed, everything else is left alone.
 
-    The plan has no steps where nothing differs and the variables hold already.
+    The plan has no steps where nothing differs, the variables hold already and every order of import works.
 
     Raises:
         NotPossibleHere: the interpreter is managed by its system (PEP 668), or its ABI is not the lock's.
     """
     steps: list[Step] = list(install_steps(facts, lock, [item.name for item in lock.requirements]))
-    if not _variables_hold(facts):
+    if not (_variables_hold(facts) and _order_holds(facts)):
         steps += _startup_steps(facts)
     return Plan(f"turn {facts.python.prefix} into {lock.stack}", tuple(steps))
 
@@ -134,56 +147,85 @@ def fix_plan(facts: Facts, judgement: Judgement, *, unsafe: bool = False) -> Pla
         if finding.fix in allowed and finding.code in rules
     ]
     plan = merge(f"fix {facts.python.prefix}", treatments)
-    if plan.steps:
+    # Lines of a shell's start-up files are the user's own, whoever manages the interpreter.
+    if any(not isinstance(step, DisableLine | EditBlock) for step in plan.steps):
         _refuse_where_managed(facts)
     return plan
 
 
 def merge(title: str, treatments: Iterable[tuple[Finding, Sequence[Step]]]) -> Plan:
-    """Merge the treatments of findings into one plan: environments, then one Install per interpreter, then files.
+    """Merge the treatments of findings into one plan: environments, one Install per interpreter, libraries, files.
 
     Args:
         title: of the plan.
         treatments: findings with their steps, the most important finding first.
     """
-    created: list[CreateEnv] = []
-    installs: dict[str, Install] = {}
-    files: dict[str, WriteFile] = {}
-    blocks: dict[str, EditBlock] = {}
+    planned: dict[_Key, Step] = {}
     treats: list[str] = []
     for finding, steps in treatments:
-        if not steps or any(_conflicts(step, installs, files, blocks) for step in steps):
+        if not steps or any(_conflicts(step, planned) for step in steps):
             continue
         for step in steps:
-            match step:
-                case CreateEnv():
-                    created += [] if step in created else [step]
-                case Install():
-                    there = installs.get(step.python)
-                    installs[step.python] = step if there is None else _joined(there, step)
-                case WriteFile():
-                    files[step.path] = step
-                case EditBlock():
-                    blocks[step.path] = step
+            there = planned.setdefault(_key(step), step)
+            if isinstance(there, Install) and isinstance(step, Install) and there is not step:
+                planned[_key(step)] = _joined(there, step)
         treats += [] if finding.code in treats else [finding.code]
-    return Plan(title, (*created, *installs.values(), *files.values(), *blocks.values()), tuple(treats))
+    ordered = sorted(planned.values(), key=lambda step: _ORDER.index(type(step)))
+    return Plan(title, tuple(ordered), tuple(treats))
 
 
-def _conflicts(
-    step: Step, installs: dict[str, Install], files: dict[str, WriteFile], blocks: dict[str, EditBlock]
-) -> bool:
-    """Whether a step would undo a part of what was planned before it."""
+_Key = tuple[type[Step], str, int]
+
+_ORDER: tuple[type[Step], ...] = (CreateEnv, Install, RenameFile, SetRpath, WriteFile, DisableLine, EditBlock)
+"""Packages first, as they bring files; then what libraries are called and where they search; then the user's files."""
+
+_TOGETHER = {frozenset({DisableLine}), frozenset({DisableLine, EditBlock})}
+"""The kinds of steps that may change one file in one plan: none would undo a part of another."""
+
+
+def _key(step: Step) -> _Key:
+    """What a plan has one step for."""
     match step:
-        case CreateEnv():
-            return False
         case Install():
-            planned = installs.get(step.python)
-            versions = {} if planned is None else {item.name: item.version for item in planned.requirements}
-            return any(versions.get(item.name, item.version) != item.version for item in step.requirements)
+            return Install, step.python, 0
+        case DisableLine():
+            return DisableLine, step.path, step.line_number
+        case CreateEnv() | RenameFile() | SetRpath() | WriteFile() | EditBlock():
+            return type(step), step.path, 0
+
+
+def _conflicts(step: Step, planned: Mapping[_Key, Step]) -> bool:
+    """Whether a step would undo a part of what was planned before it."""
+    same = planned.get(_key(step))
+    if same is not None and _deed(same) != _deed(step):
+        return True
+    if isinstance(step, Install) and isinstance(same, Install):
+        versions = {item.name: item.version for item in same.requirements}
+        return any(versions.get(item.name, item.version) != item.version for item in step.requirements)
+    mine = set(changed_files(step))
+    return any(
+        mine.intersection(changed_files(other))
+        and other is not same
+        and frozenset({type(step), type(other)}) not in _TOGETHER
+        for other in planned.values()
+    )
+
+
+def _deed(step: Step) -> object:
+    """What a step does to its place, without why; two that differ cannot both be done."""
+    match step:
+        case CreateEnv() | Install():
+            return None
+        case RenameFile():
+            return step.suffix
+        case SetRpath():
+            return step.rpath
         case WriteFile():
-            return step.path in files and files[step.path].content != step.content
+            return step.content
+        case DisableLine():
+            return step.line
         case EditBlock():
-            return step.path in blocks and blocks[step.path].block != step.block
+            return step.block
 
 
 def _joined(one: Install, other: Install) -> Install:
@@ -241,7 +283,7 @@ def _refuse_unless_changeable(facts: Facts, lock: Lock) -> None:
 def _startup_steps(facts: Facts) -> tuple[WriteFile, ...]:
     """The start-up files for the target; none where its site-packages folder is not known."""
     folder = facts.python.purelib or facts.python.platlib
-    return () if folder is None else startup_files(recommended(facts), folder)
+    return () if folder is None else startup_files(recommended(facts), folder, packages_first(facts))
 
 
 def _variables_hold(facts: Facts) -> bool:
@@ -251,3 +293,9 @@ def _variables_hold(facts: Facts) -> bool:
         variable.name in facts.variables.set_by_doctor and effective.get(variable.name) == variable.value
         for variable in recommended(facts)
     )
+
+
+def _order_holds(facts: Facts) -> bool:
+    """Whether each package that must not come before ideep4py was tried before it and got on with it."""
+    tried = {} if facts.native is None else {pair.module: pair.before.ok for pair in facts.native.pairs or ()}
+    return all(tried.get(module, False) for module in packages_first(facts))

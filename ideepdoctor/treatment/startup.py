@@ -1,4 +1,4 @@
-"""The two files that make variables hold in an environment however its Python is started. Pure text."""
+"""The two files that make variables, and an order of imports, hold however an environment's Python is started. Pure."""
 
 from __future__ import annotations
 
@@ -13,35 +13,52 @@ PTH = "ideepdoctor.pth"
 PTH_LINE = f"import sys; exec('try:\\n import {MODULE}\\nexcept Exception:\\n pass')\n"
 """One line, because site runs lines; guarded, because a .pth that outlives its module must not print at each start."""
 
-_PLACE = "DEFAULTS = ()\n"
+_VARIABLES = "DEFAULTS = ()\n"
+_FIRST = "FIRST = ()\n"
 
 
-def startup_files(variables: Sequence[Variable], platlib_or_purelib: str) -> tuple[WriteFile, ...]:
+def startup_files(
+    variables: Sequence[Variable], platlib_or_purelib: str, first: Sequence[str] = ()
+) -> tuple[WriteFile, ...]:
     """The files for an environment: the module first, then the ``.pth`` line that imports it.
 
     Args:
         variables: what to set where the user has not.
         platlib_or_purelib: the environment's site-packages folder, an absolute path.
+        first: modules whose first import is to import ideep4py before it (``order.packages_first``).
 
     Raises:
         ValueError: a name or value that no start-up file can hold (not ASCII, or no variable name).
     """
     folder = platlib_or_purelib.rstrip("/")
-    names = ", ".join(variable.name for variable in variables)
+    does = [f"sets {', '.join(variable.name for variable in variables)} where you have not"] if variables else []
+    does += [f"imports ideep4py before {', '.join(first)}"] if first else []
     return (
-        WriteFile(f"{folder}/{MODULE}.py", module_text(variables), f"sets {names} where you have not"),
+        WriteFile(f"{folder}/{MODULE}.py", module_text(variables, first), "; ".join(does) or "sets nothing"),
         WriteFile(f"{folder}/{PTH}", PTH_LINE, "loads it whenever this environment's Python starts"),
     )
 
 
-def module_text(variables: Sequence[Variable]) -> str:
-    """The module's source with the variables in it. Raises ValueError, see startup_files."""
-    source = payload_source("startup").decode("ascii")
-    if source.count(_PLACE) != 1:
-        raise ValueError("payload/startup.py has no single place for the variables")
+def module_text(variables: Sequence[Variable], first: Sequence[str] = ()) -> str:
+    """The module's source with the variables and the order in it. Raises ValueError, see startup_files."""
     lines = []
     for variable in variables:
-        if not (variable.name.isidentifier() and variable.name.isascii() and variable.value.isascii()):
+        if not (_is_name(variable.name) and variable.value.isascii()):
             raise ValueError(f"no start-up file can set {variable.name}={variable.value}")
         lines.append(f"    ({variable.name!r}, {variable.value!r}, {variable.only_on!r}),\n")
-    return source.replace(_PLACE, "DEFAULTS = (\n" + "".join(lines) + ")\n" if lines else _PLACE)
+    if not all(_is_name(name) for name in first):
+        raise ValueError(f"no start-up file can order {', '.join(first)}")
+    source = payload_source("startup").decode("ascii")
+    source = _filled(source, _VARIABLES, "DEFAULTS = (\n" + "".join(lines) + ")\n" if lines else _VARIABLES)
+    return _filled(source, _FIRST, f"FIRST = {tuple(first)!r}\n")
+
+
+def _is_name(text: str) -> bool:
+    return text.isidentifier() and text.isascii()
+
+
+def _filled(source: str, place: str, text: str) -> str:
+    """The source with a text in the one place for it."""
+    if source.count(place) != 1:
+        raise ValueError(f"payload/startup.py has no single place {place.strip()!r}")
+    return source.replace(place, text)

@@ -9,7 +9,16 @@ import pytest
 from ideepdoctor.errors import NotPossibleHere, UsageError
 from ideepdoctor.model.facts import AlteredFile, Variables
 from ideepdoctor.model.findings import Finding, FixSafety, Judgement, Severity
-from ideepdoctor.model.plan import CreateEnv, EditBlock, Install, Requirement, WriteFile
+from ideepdoctor.model.plan import (
+    CreateEnv,
+    DisableLine,
+    EditBlock,
+    Install,
+    RenameFile,
+    Requirement,
+    SetRpath,
+    WriteFile,
+)
 from ideepdoctor.stacks.catalog import choose
 from ideepdoctor.treatment import plan
 from tests.treatment.sample import AMD, INTEL, SITE, facts
@@ -161,6 +170,41 @@ class TestMerge:
         here, there = EditBlock("/rc", "1", "why"), EditBlock("/rc", "2", "why")
         assert plan.merge("fix", [(finding("A"), (here,)), (finding("B"), (there,))]).steps == (here,)
 
+    def test_libraries_come_after_packages_and_before_the_users_files(self):
+        block, file = EditBlock("/rc", "x", "why"), WriteFile("/site/a.pth", "x", "why")
+        lines = DisableLine("/rc", 7, "b", "why"), DisableLine("/rc", 2, "a", "why")
+        rpath, away = SetRpath("/site/a.so", "$ORIGIN/lib", "why"), RenameFile("/site/b.so", "why")
+        package = installing(pin("numpy", "2"))
+        given = [(finding(f"F{at}"), (step,)) for at, step in enumerate((block, *lines, file, rpath, away, package))]
+        assert plan.merge("fix", given).steps == (package, away, rpath, file, *lines, block)
+
+    def test_what_two_findings_want_alike_is_done_once(self):
+        steps = (RenameFile("/b.so", "one"), SetRpath("/a.so", "$ORIGIN", "one"), DisableLine("/rc", 2, "a", "one"))
+        again = (RenameFile("/b.so", "two"), SetRpath("/a.so", "$ORIGIN", "two"), DisableLine("/rc", 2, "a", "two"))
+        merged = plan.merge("fix", [(finding("A"), steps), (finding("B"), again)])
+        assert merged.steps == steps
+        assert merged.treats == ("A", "B")
+
+    @pytest.mark.parametrize(
+        ("one", "other"),
+        [
+            (RenameFile("/a.so", "why"), RenameFile("/a.so", "why", ".other")),
+            (SetRpath("/a.so", "$ORIGIN", "why"), SetRpath("/a.so", "$ORIGIN/lib", "why")),
+            (DisableLine("/rc", 1, "a", "why"), DisableLine("/rc", 1, "b", "why")),
+            (SetRpath("/a.so", "$ORIGIN", "why"), RenameFile("/a.so", "why")),
+            (RenameFile("/a.so", "why"), SetRpath("/a.so", "$ORIGIN", "why")),
+            (RenameFile("/a.so", "why"), WriteFile("/a.so", "x", "why")),
+            (RenameFile("/a.so", "why"), WriteFile("/a.so.disabled-by-ideepdoctor", "x", "why")),
+            (WriteFile("/rc", "x", "why"), DisableLine("/rc", 1, "a", "why")),
+            (DisableLine("/rc", 1, "a", "why"), WriteFile("/rc", "x", "why")),
+            (WriteFile("/rc", "x", "why"), EditBlock("/rc", "x", "why")),
+        ],
+    )
+    def test_of_two_deeds_that_exclude_each_other_the_more_important_is_done(self, one, other):
+        merged = plan.merge("fix", [(finding("A"), (one,)), (finding("B"), (other, WriteFile("/b", "x", "why")))])
+        assert merged.steps == (one,)
+        assert merged.treats == ("A",)
+
     def test_a_finding_without_steps_is_not_called_treated(self):
         assert plan.merge("fix", [(finding("IDP101"), ())]).treats == ()
 
@@ -195,6 +239,17 @@ class TestFix:
         assert plan.fix_plan(managed, Judgement()).steps == ()
         with pytest.raises(NotPossibleHere, match="managed by its system"):
             plan.fix_plan(managed, Judgement(findings=(finding("SAFE"),)))
+
+    def test_lines_of_the_user_are_edited_whoever_manages_the_interpreter(self, monkeypatch):
+        class Rule:
+            code = staticmethod(lambda: "SAFE")
+
+            def treat(self, found, given):
+                return (DisableLine("/rc", 1, "export LD_PRELOAD=x", "why"),)
+
+        monkeypatch.setitem(sys.modules, "ideepdoctor.rules", SimpleNamespace(RULES=(Rule,)))
+        made = plan.fix_plan(facts(externally_managed="/marker"), Judgement(findings=(finding("SAFE"),)))
+        assert [type(step) for step in made.steps] == [DisableLine]
 
     def test_a_finding_may_be_less_safe_than_its_rule(self):
         found = (finding("SAFE", fix=FixSafety.MANUAL),)

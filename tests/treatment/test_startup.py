@@ -56,8 +56,8 @@ class Environment:
             (self.site,) = (folder / "env" / "lib").glob("python*/site-packages")
             self.words, self.prologue = [str(folder / "env" / "bin" / "python")], ""
 
-    def install(self, variables: Sequence[Variable]) -> None:
-        for step in startup_files(variables, str(self.site)):
+    def install(self, variables: Sequence[Variable], first: Sequence[str] = ()) -> None:
+        for step in startup_files(variables, str(self.site), first):
             Path(step.path).write_text(step.content)
 
     def run(self, *options: str, stdin: bool = False, code: str = SHOW, **env: str) -> dict[str, str]:
