@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from ideepdoctor.treatment.snapshot import manifest
 from tests.e2e.environments import Answer, copy_environment, doctor, pip_install, uv
 from tests.e2e.loader_rows import NULL_HANDLE, PROGRAM, plain, truth
 
@@ -302,3 +303,20 @@ def test_truth_of_row_14(furnished: Callable[[Package], Path], tmp_path: Path, f
     assert (NULL_HANDLE in seen.stderr) == (ends == "SIGABRT")
     assert Path(str(seen.used)).is_relative_to(environment.resolve() / "lib/python3.7/site-packages/ideep4py/lib")
     assert Path(str(seen.visible)).name == "libtorch.so"
+
+
+@pytest.mark.slow
+def test_fix_of_row_14(furnished: Callable[[Package], Path], tmp_path: Path) -> None:
+    """The file that fix leaves makes ``import torch`` first work; undo gives every byte back."""
+    [package] = [one for one in PACKAGES if one.requirement == "torch==1.4.0"]
+    environment = furnished(package)
+    before = manifest(str(environment))
+    mended = doctor("fix", "--python", str(environment), "--yes", "--format", "json")
+    try:
+        assert (mended.code, mended.document["applied"], mended.codes("error")) == (0, True, []), mended.stdout
+        assert outcome(environment, package, package_first=True) == WORKS
+        assert outcome(environment, package, package_first=False) == WORKS
+    finally:
+        undone = doctor("undo", mended.document["journal"], "--format", "json")
+    assert undone.code == 0, undone.stdout
+    assert manifest(str(environment)) == before
