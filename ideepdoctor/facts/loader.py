@@ -143,8 +143,7 @@ class _Process:
         return Loaded(name, taken.path, asker.file.path, met[0].step, problem, _others(taken, met))
 
     def _known(self, name: str) -> Mapped | None:
-        path = self.world.absolute(name) if "/" in name else None
-        return next((one for one in self.objects if name in one.names or path in one.names), None)
+        return next((one for one in self.objects if name in one.names), None)
 
     def _same_file(self, file: ElfFile) -> Mapped | None:
         return next((one for one in self.objects if _identity(one.file) == _identity(file)), None)
@@ -206,7 +205,7 @@ def winner(predicted: Sequence[Loaded], name: str, files: Mapping[str, ElfFile] 
     A preload that was ignored is no entry for its name.
     """
     for loaded in predicted:
-        file = None if files is None or loaded.path is None else files.get(loaded.path)
+        file = (files or {}).get(loaded.path or "")
         if loaded.name == name and (loaded.path is not None or loaded.problem is not None):
             return loaded
         if file is not None and file.soname == name:
@@ -243,7 +242,7 @@ def disagreements(predicted: Sequence[Loaded], after: Sequence[str], files: Mapp
     for loaded in predicted:
         if loaded.path is None and loaded.problem is None:
             continue
-        file = None if loaded.path is None else files.get(loaded.path)
+        file = files.get(loaded.path or "")
         real_path = loaded.path if file is None else file.real_path
         if loaded.problem is None and real_path in mapped:
             continue

@@ -697,6 +697,9 @@ def test_a_failed_dlopen_takes_its_files_out_again() -> None:
     predicted = predict(world(*files), ["/x/liba.so", "/x/libe.so"])
     assert took(predicted) == ["/x/liba.so", "/r/libb.so", None, "/x/libe.so", "/s/libb.so"]
     assert predicted[2] == Loaded("libnone.so", None, "/x/liba.so", "not found", "not found")
+    files[1] = replace(files[1], rpath="/r")
+    predicted = predict(world(*files), ["/x/liba.so", "/x/libe.so"])
+    assert predicted[4] == Loaded("libb.so", "/r/libb.so", "/x/libe.so", "DT_RPATH of /x/libe.so")
 
 
 def test_what_was_there_before_a_failed_dlopen_stays() -> None:
@@ -818,7 +821,10 @@ def test_a_library_that_lacks_a_symbol_version_stops_the_loader() -> None:
     user = cxx_user("/x/liba.so", "GLIBCXX_3.4", "GLIBCXX_3.4.18", "GLIBCXX_3.4.19")
     place = world(versioned("GLIBCXX_3.4"), user, elf("/env/libd.so"), library_path="/env")
     problem = Loaded(CXX, "/r/libstdc++.so.6", "/x/liba.so", "DT_RPATH of /x/liba.so", LACKS)
-    assert predict(place, ["/x/liba.so", "libd.so"])[1:] == (
+    user_again = Loaded("/x/liba.so", "/x/liba.so", "/usr/bin/python", "named by path")
+    assert predict(place, ["/x/liba.so", "/x/liba.so", "libd.so"])[1:] == (
+        problem,
+        user_again,
         problem,
         Loaded("libd.so", "/env/libd.so", "/usr/bin/python", "LD_LIBRARY_PATH"),
     )
@@ -1011,6 +1017,7 @@ def test_disagreements() -> None:
             ("/own/libb.so.0", "/own/libb.so.0.14", "libb.so.0"),
             ("/other/b.so", "/other/b.so", "libb.so.0"),
             ("/third/libb.so.0", "/third/real.so", None),
+            ("/usr/lib/libc.so.6", "/usr/lib/libc.so.6", "libc.so.6"),
         )
     }
     own = Loaded("libb.so.0", "/own/libb.so.0", "/a", "LD_LIBRARY_PATH")
@@ -1022,6 +1029,7 @@ def test_disagreements() -> None:
     assert disagreements([own], ["/third/real.so", "/other/b.so"], files) == (f"{text}/other/b.so, /third/real.so",)
     assert disagreements([own], ["/own/libb.so.0"], files) == (f"{text}/own/libb.so.0",)
     assert disagreements([replace(own, name="/own/libb.so.0")], [], files) == (f"/own/{text}none",)
+    assert disagreements([replace(own, name="/own/libb.so.0")], ["/other/b.so"], files) == (f"/own/{text}/other/b.so",)
     assert disagreements([replace(own, path="/new/libb.so.0")], ["/new/libb.so.0"], files) == ()
 
 
