@@ -18,7 +18,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import NoReturn, Protocol
 
 Observer = Callable[[str], None]
 
@@ -82,6 +82,18 @@ class System(Protocol):
 
         Raises:
             KeyboardInterrupt: Ctrl-C; the process group has been killed before.
+        """
+        ...
+
+    def become(self, argv: Sequence[str], env: Mapping[str, str]) -> NoReturn:
+        """Turn this process into another program: its exit code, its signals and its streams are all that is left.
+
+        Args:
+            argv: the program (searched on the PATH of ``env``) and its arguments.
+            env: its whole environment.
+
+        Raises:
+            OSError: it cannot be started; this process goes on.
         """
         ...
 
@@ -165,6 +177,18 @@ class RealSystem:
             stdout = out.read()
         seconds = time.monotonic() - started
         return Completed(tuple(argv), process.returncode, stdout, errors, seconds, timed_out)
+
+    def become(self, argv: Sequence[str], env: Mapping[str, str]) -> NoReturn:
+        """See ``System.become``."""
+        self._on_command(" ".join(argv))
+        # Python ignores these for itself; a program that is started expects what a shell gives it.
+        ignored = [getattr(signal, name) for name in ("SIGPIPE", "SIGXFSZ") if hasattr(signal, name)]
+        held = [(number, signal.signal(number, signal.SIG_DFL)) for number in ignored]
+        try:
+            os.execvpe(argv[0], list(argv), dict(env))  # noqa: S606 (no shell is wanted)
+        finally:
+            for number, handler in held:
+                signal.signal(number, handler)
 
     def write_file(self, path: str, data: bytes, mode: int = 0o644) -> None:
         """See ``System.write_file``."""

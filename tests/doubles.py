@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
-from typing import Any
+from typing import Any, NoReturn
 
 from ideepdoctor.system import Completed, Observer, RealSystem
 
@@ -64,6 +64,10 @@ def _matches(pattern: Pattern, call: Call) -> bool:
         return pattern(call)
     wanted = (pattern,) if isinstance(pattern, str) else tuple(pattern)
     return call.argv[: len(wanted)] == wanted
+
+
+class Became(BaseException):
+    """A ``FakeSystem`` would have become another program here."""
 
 
 @dataclass
@@ -127,6 +131,10 @@ class FakeSystem:
         return Completed(
             call.argv, answer.returncode, answer.stdout, answer.stderr, answer.seconds, answer.timed_out, answer.error
         )
+
+    def become(self, argv: Sequence[str], env: Mapping[str, str]) -> NoReturn:
+        self._record(Call("become", tuple(argv), env=env))
+        raise Became
 
     def write_file(self, path: str, data: bytes, mode: int = 0o644) -> None:
         self._write(Call("write_file", path=path, data=data))

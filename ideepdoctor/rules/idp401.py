@@ -57,8 +57,8 @@ class IDP401(Rule):
     Why it matters
         A preloaded library comes before every other, DT_RPATH included. ideep 2 hands MKL-DNN a NULL handle that only
         its own MKL-DNN accepts: the import works, ``is_ideep_available()`` is True, and the first operation ends the
-        process. That the symbols are all there proves nothing. ideep4py's own libmkldnn is no cure either: preloaded,
-        it ends in SIGSEGV.
+        process. That the symbols are all there proves nothing. A library whose own needs are not found keeps every
+        program from starting.
 
     How to fix
         Start Python without it. ``ideepdoctor fix`` turns a line of an activation script or of your own start-up files
@@ -164,7 +164,11 @@ def _culprit(found: Native, now: str) -> str | None:
         if any(path in (item.file.path, item.file.real_path) for item in found.files if item.kind == "mkldnn"):
             return path
     result = ending(found)
-    dead = result is not None and result.exit_code == 127 and "symbol lookup error" in result.stderr_tail
+    dead = (
+        result is not None
+        and result.exit_code == 127
+        and any(text in result.stderr_tail for text in ("symbol lookup error", "error while loading shared libraries"))
+    )
     return (paths[0] if paths else now) if dead and (paths or now) else None
 
 
