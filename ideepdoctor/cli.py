@@ -294,6 +294,26 @@ def libs(
     _run("libs", lambda session: command(session, options), Output(format, output, fail_on, verbose))
 
 
+@app.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+def run(
+    words: Annotated[list[str] | None, typer.Argument(metavar="-- PROGRAM...", help="Program and arguments.")] = None,
+    python: PythonOption = None,
+    no_auto: Annotated[
+        bool, typer.Option("--no-auto", envvar="IDEEPDOCTOR_NO_AUTO", help="Do not call to_intel64() for it.")
+    ] = False,
+    no_guard: Annotated[
+        bool, typer.Option("--no-guard", envvar="IDEEPDOCTOR_NO_GUARD", help="Correct nothing (nor call to_intel64()).")
+    ] = False,
+    verbose: VerboseOption = False,
+) -> None:
+    """Start a program with the right variables, what is known to be wrong corrected, and to_intel64() called for it."""
+    from ideepdoctor.commands.run import RunOptions
+    from ideepdoctor.commands.run import run as command
+
+    options = RunOptions(_target(python, None), tuple(words or ()), auto=not no_auto, guard=not no_guard)
+    _run("run", lambda session: command(session, options), Output(Format.TEXT, verbose=verbose))
+
+
 @app.command()
 def env(
     python: PythonOption = None,
@@ -352,6 +372,28 @@ def smoke(
         lambda session: command(session, target, threads=threads, timing=not no_timing),
         Output(format, output, fail_on, verbose),
     )
+
+
+@app.command()
+def lint(
+    paths: Annotated[
+        list[str], typer.Argument(metavar="FILE...", help="Python files, notebooks, folders; - is standard input.")
+    ],
+    select: Annotated[
+        str, typer.Option("--select", envvar="IDEEPDOCTOR_SELECT", help="Codes or families: IDP902,91x.")
+    ] = "",
+    ignore: Annotated[
+        str, typer.Option("--ignore", envvar="IDEEPDOCTOR_IGNORE", help="Codes or families to leave out.")
+    ] = "",
+    format: FormatOption = Format.TEXT,
+    output: OutputOption = None,
+    fail_on: FailOnOption = Threshold.ERROR,
+) -> None:
+    """Say from the source of programs what keeps them from iDeep or is wrong with it. Runs nothing of them."""
+    from ideepdoctor.commands.lint import LintOptions, lint_sources
+
+    options = LintOptions(tuple(paths), _words(select), _words(ignore))
+    _run("lint", lambda session: lint_sources(session, options), Output(format, output, fail_on))
 
 
 @app.command()
