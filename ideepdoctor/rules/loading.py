@@ -58,10 +58,10 @@ def describe(found: Native, path: str) -> str:
 
 
 def predicted(found: Native, name: str) -> Loaded | None:
-    """What the model says is taken for a name; None where nothing asks for it."""
-    return next((item for item in found.predicted if item.name == name), None) or next(
-        (item for item in found.predicted if item.path and _soname(found, item.path) == name), None
-    )
+    """What the model says is taken for a name; None where nothing asks for it (a preload that is ignored does not)."""
+    asked = (item for item in found.predicted if item.path is not None or item.problem is not None)
+    by_name = next((item for item in asked if item.name == name), None)
+    return by_name or next((item for item in found.predicted if item.path and _soname(found, item.path) == name), None)
 
 
 def mapped_mkldnn(found: Native) -> str | None:

@@ -9,6 +9,7 @@ import pytest
 
 from ideepdoctor.model.native import ElfFile, LibraryFile, Loaded, Native, PairCheck, Started
 from ideepdoctor.model.outcome import Outcome
+from ideepdoctor.rules.loading import predicted
 from ideepdoctor.rules.matters import in_use, short_step, why
 
 FOLDER = "/env/lib/python3.7/site-packages/ideep4py"
@@ -108,3 +109,10 @@ def test_the_blas_of_numpy_is_named_as_such():
 def test_a_step_is_shortened_to_the_name_of_its_file():
     assert short_step("DT_RPATH of /a/b/c.so") == "DT_RPATH of c.so"
     assert short_step("ld.so cache") == "ld.so cache"
+
+
+def test_a_preload_that_is_ignored_is_not_what_is_taken():
+    ignored = Loaded("libmkldnn.so.0", None, "LD_PRELOAD", "not found")
+    found = world()
+    assert predicted(replace(found, predicted=(ignored, *found.predicted)), "libmkldnn.so.0") == found.predicted[0]
+    assert predicted(replace(found, predicted=(ignored,)), "libmkldnn.so.0") is None
