@@ -82,9 +82,6 @@ if STATE is None:
     STATE = sys._ideepdoctor_guard_state = _State()
 
 
-# ------------------------------------------------------------------------------------------------- telling
-
-
 def _log(level, text):
     """Send a line to the logger; never raises, and never prints what is only information."""
     try:
@@ -114,9 +111,9 @@ def _tell(key, level, text):
 def _problem(where, error):
     """Tell once that something of ours failed; the program goes on without it."""
     text = "%s: %s: %s" % (where, type(error).__name__, error)
-    if where not in STATE.told and len(STATE.problems) < 20:
+    if "problem " + where not in STATE.told:
         STATE.problems.append(text)
-    _tell(where, 30, text + " (the original was used; %s=-%s switches this correction off)" % (SWITCH, where))
+    _tell("problem " + where, 30, text + "; the original was used (%s=-%s would use it always)" % (SWITCH, where))
 
 
 def _count(name):
@@ -144,9 +141,6 @@ def status():
         "corrections": corrections,
         "problems": list(STATE.problems),
     }
-
-
-# ---------------------------------------------------------------------------------------- versions and switches
 
 
 def _switched_off(text):
@@ -229,7 +223,7 @@ def _apply(chainer):
         _tell("versions", 30, STATE.why + ": nothing is corrected")
         return
     STATE.ideep = ideep
-    tools = _Tools(ideep)
+    tools = _Tools(ideep, chainer)
     for name in NAMES:
         if name not in needed:
             STATE.not_active[name] = "these versions do not need it"
@@ -247,38 +241,31 @@ def _apply(chainer):
     STATE.why = "" if STATE.active else "no correction could be made"
 
 
-# ---------------------------------------------------------------------------------------- reading memory
-
-
-def _mapped():
-    """The files and readable ranges of this process: ([(path, ...)], [(start, end)])."""
-    paths, ranges = [], []
-    with open("/proc/self/maps") as stream:
-        for line in stream:
-            fields = line.split(None, 5)
-            start, end = (int(number, 16) for number in fields[0].split("-"))
-            if fields[1].startswith("r"):
-                ranges.append((start, end))
-            path = fields[5].rstrip("\n") if len(fields) > 5 else ""
-            if path.startswith("/") and path not in paths:
-                paths.append(path)
-    return paths, ranges
-
-
-class _Memory(object):
-    """Words of this process's memory, read only where it is mapped."""
+class _Process(object):
+    """What is mapped in this process: files, and memory that can be read."""
 
     def __init__(self):
         import ctypes
 
-        self.word = ctypes.c_size_t.from_address
-        self.ranges = _mapped()[1]
+        self.ctypes, self.cell = ctypes, ctypes.c_size_t.from_address
+        self.paths, self.ranges = [], []
+        with open("/proc/self/maps") as stream:
+            for line in stream:
+                fields = line.rstrip("\n").split(None, 5)
+                if fields[1].startswith("r"):
+                    self.ranges.append([int(number, 16) for number in fields[0].split("-")])
+                if len(fields) > 5 and fields[5].startswith("/") and fields[5] not in self.paths:
+                    self.paths.append(fields[5])
 
-    def __call__(self, address):
-        """The word at an address. Raises LookupError where there is none."""
+    def named(self, start):
+        """Paths of the mapped files whose name starts like this."""
+        return [path for path in self.paths if path.rsplit("/", 1)[1].startswith(start)]
+
+    def word(self, address):
+        """The word at an address. Raises LookupError where nothing is mapped."""
         for start, end in self.ranges:
-            if start <= address and address + 8 <= end:
-                return self.word(address).value
+            if start <= address <= end - 8:
+                return self.cell(address).value
         raise LookupError("no memory at %x" % address)
 
 
@@ -289,65 +276,54 @@ class _Layouts(object):
     MKL-DNN made for it. MKL-DNN answers the rest.
     """
 
-    def __init__(self, library, ideep, np):
-        import ctypes
-
-        self.ctypes, self.word = ctypes, ctypes.c_size_t.from_address
-        names = ctypes.PyDLL(library)
-        self.describe = names.mkldnn_primitive_get_primitive_desc
+    def __init__(self, ideep, np):
+        arrays = [ideep.array(np.zeros(shape, np.float32)) for shape in ((3,), (2, 3), (2, 16, 3, 5))]
+        process = _Process()
+        libraries = process.named("libmkldnn.")
+        if len(libraries) != 1:
+            raise LookupError("%d libraries libmkldnn are mapped" % len(libraries))
+        self.ctypes, self.cell = process.ctypes, process.cell
+        ctypes = self.ctypes
+        library = ctypes.PyDLL(libraries[0])
+        self.describe = library.mkldnn_primitive_get_primitive_desc
         self.describe.argtypes = [ctypes.c_void_p, ctypes.c_void_p]
-        self.query = names.mkldnn_primitive_desc_query_memory_d
+        self.query = library.mkldnn_primitive_desc_query_memory_d
         self.query.argtypes, self.query.restype = [ctypes.c_void_p], ctypes.c_void_p
-        memory = _Memory()
-        for shape, kind, formats in (((3,), "d", (3,)), ((2, 3), "d", (4,)), ((2, 16, 3, 5), "d", (5,))):
-            array = ideep.array(np.zeros(shape, np.float32), kind)
-            primitive = memory(memory(int(array.this)) + 8)
-            memory(memory(primitive))
-            read = self.read(array)
-            if read[0] != 1 or tuple(read[2 : 2 + read[1]]) != shape or read[14] != FLOAT32 or read[15] not in formats:
+        for array, known in zip(arrays, (3, 4, 5)):
+            process.word(process.word(process.word(process.word(int(array.this)) + 8)))
+            told = self.read(array)
+            if told[0] != 1 or tuple(told[2 : 2 + told[1]]) != array.shape or tuple(told[14:16]) != (FLOAT32, known):
                 raise LookupError("arrays of this ideep4py are not built as expected")
 
     def read(self, array):
-        """The descriptor: kind, number of dimensions, 12 dimensions, type, format."""
-        word, descriptor = self.word, self.ctypes.c_void_p()
-        self.describe(word(word(int(array.this)).value + 8).value, self.ctypes.addressof(descriptor))
+        """MKL-DNN's descriptor: kind, number of dimensions, 12 dimensions, type, format."""
+        descriptor = self.ctypes.c_void_p()
+        self.describe(self.cell(self.cell(int(array.this)).value + 8).value, self.ctypes.addressof(descriptor))
         return (self.ctypes.c_int * 16).from_address(self.query(descriptor))
-
-    def __call__(self, array):
-        return self.read(array)[15]
-
-
-# ---------------------------------------------------------------------------------------- tools for the corrections
 
 
 class _Tools(object):
     """NumPy, ideep4py and what both lack."""
 
-    def __init__(self, ideep):
-        self.ideep, self.np = ideep, sys.modules["numpy"]
-        self.mdarray, self.ndarray = ideep.mdarray, self.np.ndarray
-        self.new = hasattr(ideep, "__version__")
+    def __init__(self, ideep, chainer):
+        self.ideep, self.chainer, self.np = ideep, chainer, sys.modules["numpy"]
+        self.mdarray, self.new = ideep.mdarray, hasattr(ideep, "__version__")
         self.always, self.inside = False, None  # where products are corrected: everywhere; in an optimizer's rule
         self.layouts = None
-        self.paths = _mapped()[0]
-        if self.new:
-            try:
-                self.layouts = _Layouts(self.only("libmkldnn"), ideep, self.np)
-            except Exception as error:
-                # Every correction is made without it, too, at the price of copies that it would save.
-                _problem("layout", error)
         self.type = _TypePatch(self.mdarray)
-
-    def only(self, name):
-        """The one mapped library of this name. Raises LookupError where there is none, or another beside it."""
-        found = [path for path in self.paths if path.rsplit("/", 1)[1].startswith(name + ".")]
-        if len(found) != 1:
-            raise LookupError("%d libraries %s are mapped" % (len(found), name))
-        return found[0]
 
     def layout(self, array):
         """MKL-DNN's format of an array of iDeep; None where it cannot be told."""
-        return None if self.layouts is None else self.layouts(array)
+        if self.layouts is None:
+            # Not earlier: the first array of iDeep ends the process on a processor that is too old for it.
+            self.layouts = False
+            if self.new:
+                try:
+                    self.layouts = _Layouts(self.ideep, self.np)
+                except Exception as error:
+                    # Every correction is made without it, too, at the price of copies that it would save.
+                    _problem("layout", error)
+        return self.layouts.read(array)[15] if self.layouts else None
 
     def copy(self, array):
         """A copy in the same layout: x / 2 + x / 2, which is x for every number, infinity and NaN."""
@@ -385,6 +361,8 @@ class _Tools(object):
         return getattr(getattr(self.ideep, owner) if owner else self.ideep, name)
 
 
+OPERATORS = tuple("__%s%s__" % (i, name) for i in ("", "i") for name in ("mul", "truediv", "div", "add", "sub"))
+OPERATORS += ("__pow__", "__hash__")
 METHODS = ("Forward", "Backward", "BackwardData", "BackwardWeights", "BackwardWeightsBias")
 
 
@@ -398,33 +376,32 @@ class _TypePatch(object):
     AS_NUMBER, DICT = 96, 264  # offsets in PyTypeObject: 2.7 and 3.5 to 3.7, 64 bits, no Py_TRACE_REFS
 
     def __init__(self, kind):
-        self.kind, self.ready = kind, False
+        self.kind, self.process = kind, None
 
     def prepare(self):
         """Find the dict and the slots. Raises LookupError where this Python is built in another way."""
-        import ctypes
-
-        if sys.version_info[:2] not in ((2, 7), (3, 5), (3, 6), (3, 7)) or not hasattr(ctypes, "pythonapi"):
+        if self.process is not None:
+            return
+        if sys.version_info[:2] not in ((2, 7), (3, 5), (3, 6), (3, 7)) or object.__basicsize__ != 16:
             raise LookupError("no Python that has a wheel of ideep4py")
-        if object.__basicsize__ != 16:
-            raise LookupError("another build of Python")
-        self.memory, self.ctypes = _Memory(), ctypes
-        address = self.memory(id(self.kind) + self.DICT)
-        if self.memory(address + 8) != id(dict):
-            raise LookupError("the type's dict is not where it should be")
-        self.dict = ctypes.cast(address, ctypes.py_object).value
+        self.probes = dict((name, type("_Probe", (object,), {name: len})) for name in OPERATORS)
+        process = _Process()
+        address = process.word(id(self.kind) + self.DICT)
+        if process.word(address + 8) != id(dict):
+            raise LookupError("the dict of the type is not where it should be")
+        self.dict = process.ctypes.cast(address, process.ctypes.py_object).value
         if self.dict.get("__mul__") is not self.kind.__dict__["__mul__"]:
-            raise LookupError("the type's dict is another one")
-        self.numbers = self.memory(id(self.kind) + self.AS_NUMBER)
-        self.ready = True
+            raise LookupError("the dict of the type is another one")
+        self.numbers = process.word(id(self.kind) + self.AS_NUMBER)
+        self.process = process
 
     def slot(self, name):
         """Offset of an operator's slot among the numbers' slots, and CPython's function that calls a method by name."""
-        empty, full = (type("_Probe", (object,), {key: len}) for key in ("_nothing", name))
-        starts = [self.memory(id(kind) + self.AS_NUMBER) for kind in (empty, full)]
+        word = self.process.word
+        starts = [word(id(self.probes[key]) + self.AS_NUMBER) for key in ("__hash__", name)]
         found = []
         for offset in range(0, (39 if sys.version_info[0] == 2 else 36) * 8, 8):  # PyNumberMethods
-            without, having = (self.memory(start + offset) for start in starts)
+            without, having = (word(start + offset) for start in starts)
             if having and not without:
                 found.append((offset, having))
         if len(found) != 1:
@@ -432,35 +409,27 @@ class _TypePatch(object):
         return found[0]
 
     def method(self, name, function):
-        """Set a method that is looked up by name. Returns what was there, or None."""
-        if not self.ready:
-            self.prepare()
-        old = self.dict.get(name)
+        """Set a method that is looked up by name."""
+        self.prepare()
         self.dict[name] = function
-        self.ctypes.pythonapi.PyType_Modified(self.ctypes.py_object(self.kind))
-        return old
+        self.process.ctypes.pythonapi.PyType_Modified(self.process.ctypes.py_object(self.kind))
 
     def operator(self, name, make):
         """Set ``make(original method or None)`` as an operator's method, once."""
-        if not self.ready:
-            self.prepare()
-        old = self.dict.get(name)
+        self.prepare()
+        old, word = self.dict.get(name), self.process.word
         if getattr(old, "_ideepdoctor", False):
             return
         offset, generic = self.slot(name)
-        held = self.memory(self.numbers + offset)
-        if old is None and held:
-            raise LookupError("the slot of %s is taken" % name)
+        held = word(self.numbers + offset)
         # The wrapper of an operator holds the function of its slot: PyWrapperDescrObject's d_wrapped.
-        if old is not None and held not in [self.memory(id(old) + position) for position in range(16, 64, 8)]:
+        known = [0] if old is None else [word(id(old) + position) for position in range(16, 64, 8)]
+        if held not in known:
             raise LookupError("the slot of %s is not where it should be" % name)
         function = make(old)
         function._ideepdoctor = True
         self.method(name, function)
-        self.memory.word(self.numbers + offset).value = generic
-
-
-# ---------------------------------------------------------------------------------------- bn
+        self.process.cell(self.numbers + offset).value = generic
 
 
 def _is_intel():
@@ -487,17 +456,13 @@ def _is_intel():
 class _OpenMP(object):
     """Numbers of threads that MKL-DNN may use now, in this thread of Python."""
 
-    def __init__(self, paths):
-        import ctypes
-
-        self.libraries = []
-        for name in ("libiomp5.", "libomp.", "libgomp."):
-            # libgomp idles beside the one that MKL-DNN uses; it counts where there is no other.
-            found = [path for path in paths if path.rsplit("/", 1)[1].startswith(name)]
-            if found and not (name == "libgomp." and self.libraries):
-                self.libraries += [ctypes.PyDLL(path) for path in found]
-        if not self.libraries:
+    def __init__(self):
+        process = _Process()
+        # libgomp idles beside the one that MKL-DNN uses; it counts where there is no other.
+        paths = process.named("libiomp5.") + process.named("libomp.") or process.named("libgomp.")
+        if not paths:
             raise LookupError("no OpenMP library is mapped")
+        self.libraries = [process.ctypes.PyDLL(path) for path in paths]
 
     def threads(self):
         """Every number that one of the libraries answers; mostly one."""
@@ -541,7 +506,7 @@ def wrong_channels(shape, threads, cache, fewer=False):
 def _install_bn(tools):
     np, ideep = tools.np, tools.ideep
     original = tools.original("batchNormalization", "Backward")
-    openmp = _OpenMP(tools.paths)
+    openmp = _OpenMP()
     cache = CACHE_NOT_INTEL if _is_intel() is False else None
 
     def again(first, last, x, gy, mean, variance, gamma, eps):
@@ -583,66 +548,60 @@ def _install_bn(tools):
     tools.replace("batchNormalization", "Backward", backward)
 
 
-# ---------------------------------------------------------------------------------------- product, operand, power
-
-
 def _install_arithmetic(tools):
-    """Set the methods of the operators once; which of the corrections they make is looked up in STATE."""
-    np, mdarray, ndarray = tools.np, tools.mdarray, tools.ndarray
-    divide = "__truediv__", "__itruediv__"
-    pairs = [("__mul__", "__imul__", np.multiply), divide + (np.true_divide,)]
-    pairs += [("__add__", "__iadd__", np.add), ("__sub__", "__isub__", np.subtract)]
-    if sys.version_info[0] == 2:
-        pairs.append(("__div__", "__idiv__", np.divide))
-    for name, inplace, ufunc in pairs:
-        in_place = tools.mdarray.__dict__[inplace]
-        if getattr(in_place, "_ideepdoctor", False):
-            continue
-        product = ufunc not in (np.add, np.subtract)
+    """Set the methods of + - * / once; which of the corrections they make is looked up when they are called."""
+    np, mdarray, ndarray = tools.np, tools.mdarray, tools.np.ndarray
+    names = [("mul", np.multiply), ("truediv", np.true_divide), ("add", np.add), ("sub", np.subtract)]
+    names += [("div", np.divide)] if sys.version_info[0] == 2 else []
 
-        def make(original, in_place=in_place, ufunc=ufunc, product=product):
-            def method(self, other):
-                kind = type(other)
-                if kind is ndarray or kind is mdarray:
-                    try:
-                        # Of another size: NumPy computes, and is right.
-                        if self.size == other.size:
-                            odd = other.dtype.kind == "f" and other.dtype.itemsize != 4 or self.shape != other.shape
-                            if odd:
-                                if "operand" in STATE.active:
-                                    result = ufunc(tools.plain(self), tools.plain(other))
-                                    _count("operand")
-                                    return result
-                            elif product and (tools.always or getattr(tools.inside, "rule", 0)):
-                                # In place it is right in any layout; the other way the result is taken for plain.
-                                if tools.layout(self) not in PLAIN and (kind is mdarray or other.flags.c_contiguous):
-                                    result = in_place(tools.copy(self), other)
-                                    _count("product" if tools.always else "optimizer")
-                                    return result
-                    except Exception as error:
-                        _problem("product", error)
-                return original(self, other)
+    def corrected(self, other, products):
+        """The name of the correction that this operation needs, or None."""
+        try:
+            if self.size != other.size:
+                return None  # left to NumPy by the original
+            if self.shape != other.shape or other.dtype.kind == "f" and other.dtype.itemsize != 4:
+                return "operand" if "operand" in STATE.active else None
+            if products and (tools.always or getattr(tools.inside, "rule", 0)) and tools.layout(self) not in PLAIN:
+                return "product" if type(other) is mdarray or other.flags.c_contiguous else None
+        except Exception as error:
+            _problem("product", error)
+        return None
 
-            return method
+    def make(original, in_place, ufunc):
+        products = ufunc not in (np.add, np.subtract)
 
-        def make_in_place(original, ufunc=ufunc):
-            def method(self, other):
-                kind = type(other)
-                if (kind is ndarray or kind is mdarray) and "operand" in STATE.active and self.size == other.size:
-                    if self.shape != other.shape:
-                        _count("operand")
-                        view = np.asarray(self)
-                        ufunc(view, tools.plain(other), view)
-                        return self
-                    if other.dtype.kind == "f" and other.dtype.itemsize != 4:
-                        _count("operand")
-                        other = other.astype(np.float32)
-                return original(self, other)
+        def method(self, other):
+            if type(other) is ndarray or type(other) is mdarray:
+                name = corrected(self, other, products)
+                if name == "operand":
+                    _count(name)
+                    return ufunc(tools.plain(self), tools.plain(other))
+                if name == "product":
+                    _count(name if tools.always else "optimizer")
+                    # In place it is right in any layout; the other way the result is taken for plain.
+                    return in_place(tools.copy(self), other)
+            return original(self, other)
 
-            return method
+        return method
 
-        tools.type.operator(name, make)
-        tools.type.operator(inplace, make_in_place)
+    def make_in_place(original, ufunc):
+        def method(self, other):
+            if (type(other) is ndarray or type(other) is mdarray) and corrected(self, other, False):
+                _count("operand")
+                if self.shape == other.shape:
+                    return original(self, other.astype(np.float32))
+                view = np.asarray(self)
+                ufunc(view, tools.plain(other), view)
+                return self
+            return original(self, other)
+
+        return method
+
+    for name, ufunc in names:
+        in_place = mdarray.__dict__["__i%s__" % name]
+        if not getattr(in_place, "_ideepdoctor", False):
+            tools.type.operator("__%s__" % name, lambda original: make(original, in_place, ufunc))
+            tools.type.operator("__i%s__" % name, lambda original: make_in_place(original, ufunc))
 
 
 def _install_product(tools):
@@ -650,40 +609,31 @@ def _install_product(tools):
     tools.always = True
 
 
-def _install_operand(tools):
-    _install_arithmetic(tools)
-
-
 def _install_optimizer(tools):
+    import functools
     import threading
 
     if tools.always:
         return "product does it everywhere"
     _install_arithmetic(tools)
-    tools.inside = tools.inside or threading.local()
+    inside = tools.inside = threading.local()
+
+    def in_rule(original):
+        @functools.wraps(original)
+        def update_core_cpu(self, param):
+            inside.rule = getattr(inside, "rule", 0) + 1
+            try:
+                return original(self, param)
+            finally:
+                inside.rule -= 1
+
+        return update_core_cpu
+
     for module, name in (("ada_grad", "AdaGradRule"), ("msvag", "MSVAGRule"), ("adam", "AdamRule")):
         rule = getattr(sys.modules.get("chainer.optimizers." + module), name, None)
-        if rule is not None and not getattr(rule.update_core_cpu, "_ideepdoctor", False):
-            rule.update_core_cpu = _in_rule(tools, rule.update_core_cpu)
+        if rule is not None:
+            rule.update_core_cpu = in_rule(rule.__dict__["update_core_cpu"])
     return ""
-
-
-def _in_rule(tools, original):
-    import functools
-
-    if hasattr(original, "__func__"):  # Python 2: an unbound method
-        original = original.__func__
-
-    @functools.wraps(original)
-    def update_core_cpu(self, param):
-        tools.inside.rule = getattr(tools.inside, "rule", 0) + 1
-        try:
-            return original(self, param)
-        finally:
-            tools.inside.rule -= 1
-
-    update_core_cpu._ideepdoctor = True
-    return update_core_cpu
 
 
 def _install_power(tools):
@@ -719,9 +669,6 @@ def _install_fixedbn(tools):
 
     total._ideepdoctor = True
     tools.type.method("sum", total)
-
-
-# ---------------------------------------------------------------------------------------- load, pickle
 
 
 def _install_load(tools):
@@ -762,9 +709,6 @@ def _install_pickle(tools):
         return ideep.array, (tools.np.array(tools.plain(array)), kind)
 
     registry.pickle(tools.mdarray, reduce_array)
-
-
-# ---------------------------------------------------------------------------------------- concat, split
 
 
 def _block(tools, array):
@@ -824,9 +768,6 @@ def _install_split(tools):
         return original(array, offsets, axis)
 
     tools.replace("concat", "Backward", backward)
-
-
-# ---------------------------------------------------------------------------------------- lrn
 
 
 def lrn_gradient(np, x, gy, n, k, alpha, beta):
@@ -899,29 +840,8 @@ def _install_lrn(tools):
     tools.replace("localResponseNormalization", "Backward", backward)
 
 
-# ---------------------------------------------------------------------------------------- maxpool
-
-
-def _windows(np, x, p):
-    """The windows of a pooling as an array (N, C, out height, out width, kernel); outside is -infinity."""
-    count, channels, height, width = x.shape
-    out = list(p.out_dims)[2:]
-    below = max(0, (out[0] - 1) * p.sy + p.kh - height - p.pad_lh)
-    right = max(0, (out[1] - 1) * p.sx + p.kw - width - p.pad_lw)
-    shape = count, channels, height + p.pad_lh + below, width + p.pad_lw + right
-    padded = np.full(shape, -np.inf, x.dtype)
-    padded[:, :, p.pad_lh : p.pad_lh + height, p.pad_lw : p.pad_lw + width] = x
-    parts = []
-    for row in range(p.kh):
-        for column in range(p.kw):
-            rows = slice(row, row + (out[0] - 1) * p.sy + 1, p.sy)
-            columns = slice(column, column + (out[1] - 1) * p.sx + 1, p.sx)
-            parts.append((rows, columns, padded[:, :, rows, columns]))
-    return shape, parts
-
-
 def _install_maxpool(tools):
-    np, ideep = tools.np, tools.ideep
+    np, ideep, chainer = tools.np, tools.ideep, tools.chainer
     original_forward = tools.original("pooling2D", "Forward")
     original_backward = tools.original("pooling2D", "Backward")
     maximum = ideep.pooling2DParam.pooling_max
@@ -932,14 +852,21 @@ def _install_maxpool(tools):
             total = np.add.reduce(flat)
         return total != total and bool(np.isnan(flat).any())
 
+    def by_numpy(x, p):
+        x = chainer.Variable(tools.plain(x))
+        size = chainer.utils.conv.get_conv_outsize
+        cover_all = size(x.shape[2], p.kh, p.sy, p.pad_lh, True), size(x.shape[3], p.kw, p.sx, p.pad_lw, True)
+        window = (p.kh, p.kw), (p.sy, p.sx), (p.pad_lh, p.pad_lw), cover_all == tuple(p.out_dims)[2:]
+        with chainer.using_config("use_ideep", "never"), chainer.force_backprop_mode():
+            return x, chainer.functions.max_pooling_2d(x, *window)
+
     def forward(x, p):
         result = original_forward(x, p)
         try:
             if p.algo_kind == maximum and has_nan(x):
-                parts = np.stack([part for _, _, part in _windows(np, tools.plain(x), p)[1]], 4)
-                choice = parts.argmax(4)  # of a NaN, if there is one, as in Chainer
-                result[1]._ideepdoctor_choice = choice
-                result = (ideep.array(np.ascontiguousarray(parts.max(4))),) + tuple(result[1:])
+                workspace = result[1]  # a new object each time that it is asked for
+                workspace._ideepdoctor = graph = by_numpy(x, p)
+                result = ideep.array(graph[1].data), workspace
                 _count("maxpool")
         except Exception as error:
             _problem("maxpool", error)
@@ -947,33 +874,23 @@ def _install_maxpool(tools):
 
     def backward(x, gy, workspace, p, *more):
         try:
-            if not more and workspace is not None and p.algo_kind == maximum:
-                choice = getattr(workspace, "_ideepdoctor_choice", None)
-                if choice is not None:
+            if workspace is not None and not more and p.algo_kind == maximum:
+                graph = getattr(workspace, "_ideepdoctor", None)
+                if graph is not None:
+                    graph[0].cleargrad()
+                    graph[1].grad = np.array(tools.plain(gy))
+                    with chainer.using_config("use_ideep", "never"):
+                        graph[1].backward()
                     _count("maxpool")
-                    return scatter(x, tools.plain(gy), choice, p)
-                if tools.layouts is not None and tools.layout(workspace) != tools.layout(x):
+                    return ideep.array(graph[0].grad)
+                if tools.layout(workspace) != tools.layout(x):
                     # x was read through NumPy since, and made plain: the places of the maxima are in the old order.
-                    workspace = again(x, tools.plain(gy).shape, p)
+                    sizes = p.kh, p.kw, p.sy, p.sx, p.pad_lh, p.pad_lw, p.pad_rh, p.pad_rw, maximum
+                    workspace = original_forward(x, ideep.pooling2DParam(gy.shape, *sizes))[1]
                     _count("maxpool")
         except Exception as error:
             _problem("maxpool", error)
         return original_backward(x, gy, workspace, p, *more)
-
-    def again(x, out, p):
-        # In backward Chainer passes the shape of x for the output's.
-        sizes = out, p.kh, p.kw, p.sy, p.sx, p.pad_lh, p.pad_lw, p.pad_rh, p.pad_rw, maximum
-        return original_forward(x, ideep.pooling2DParam(*sizes))[1]
-
-    def scatter(x, gy, choice, p):
-        sizes = gy.shape, p.kh, p.kw, p.sy, p.sx, p.pad_lh, p.pad_lw, p.pad_rh, p.pad_rw, maximum
-        shape, parts = _windows(np, np.zeros(x.shape, np.float32), ideep.pooling2DParam(*sizes))
-        padded = np.zeros(shape, np.float32)
-        for index, (rows, columns, _) in enumerate(parts):
-            padded[:, :, rows, columns] += np.where(choice == index, gy, np.float32(0))
-        height, width = x.shape[2:]
-        inner = padded[:, :, p.pad_lh : p.pad_lh + height, p.pad_lw : p.pad_lw + width]
-        return ideep.array(np.ascontiguousarray(inner))
 
     tools.replace("pooling2D", "Forward", forward)
     tools.replace("pooling2D", "Backward", backward)
@@ -990,12 +907,9 @@ INSTALL = {
     "maxpool": _install_maxpool,
     "fixedbn": _install_fixedbn,
     "power": _install_power,
-    "operand": _install_operand,
+    "operand": _install_arithmetic,
     "pickle": _install_pickle,
 }
-
-
-# ---------------------------------------------------------------------------------------- the import of chainer
 
 
 class _Loader(object):
