@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ideepdoctor.lint.base import Check, Note
@@ -12,6 +12,8 @@ from ideepdoctor.lint.source import Place, Source
 from ideepdoctor.model.findings import Evidence, Finding, NotKnown
 
 UNREADABLE = "IDP900"
+_WORDS = ("chainer", "ideep", "intel64")
+"""A program without any of them is none of ours."""
 _LONGEST = 160
 """Characters of a source line that are quoted."""
 
@@ -70,16 +72,6 @@ def position(path: str, place: Place | None) -> str:
     return f"{path}{cell}:{place.line}:{place.column}"
 
 
-def converting_modules(sources: Iterable[Source]) -> frozenset[str]:
-    """Names (without folder and ending) of the modules whose code calls ``to_intel64``."""
-    return frozenset(
-        name
-        for source in sources
-        if any("to_intel64" in line for line in source.lines)
-        for name in (source.path.replace("\\", "/").rsplit("/", 1)[-1].removesuffix(".py"),)
-    )
-
-
 def lint(
     source: Source,
     checks: Sequence[type[Check]] = LINT_CHECKS,
@@ -90,13 +82,15 @@ def lint(
     Args:
         source: what was read.
         checks: those to apply.
-        converting: as ``converting_modules`` gives it for all programs that were given together.
+        converting: names, without folder and ending, of the modules given with it whose code says ``to_intel64``.
     """
     unread = [Unread(source.path, place, reason) for place, reason in source.unread]
     if source.ignored:
         return Linted(ignored=True)
     found: list[Located] = []
     suppressed = 0
+    if not any(word in line.lower() for line in source.lines for word in _WORDS):
+        return Linted(unread=tuple(unread))
     try:
         module = Module(source, converting)
         for check in checks:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import re
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -77,16 +78,17 @@ def convert(text: str) -> Converted:
         NotPython2: the grammar of Python 2 does not allow it.
         RecursionError: it is nested too deeply.
     """
-    tree = _parse(text)
-    edits = list(_edits(tree))
-    converted = _apply(text, edits)
-    try:
-        ast.parse(converted.text)
-    except TabError:
-        return _apply(text, [*edits, *_tabs(text)])
-    except (SyntaxError, ValueError):
-        pass  # whoever asked parses it again, and reports
-    return converted
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        edits = list(_edits(_parse(text)))
+        converted = _apply(text, edits)
+        try:
+            ast.parse(converted.text)
+        except TabError:
+            return _apply(text, [*edits, *_tabs(text)])
+        except (SyntaxError, ValueError):
+            pass  # whoever asked parses it again, and reports
+        return converted
 
 
 @cache
@@ -144,6 +146,9 @@ def _edits(tree: Any) -> Iterator[Edit]:
         elif kind in ("tfpdef", "vfpdef") and str(node.children[0]).strip() == "(":
             hidden.update(id(item) for item in node.pre_order())
             yield _instead(node, f"_{next(counter)}")
+        elif kind == "atom" and {_is_bytes(item) for item in node.children} == {True, False}:
+            hidden.update(id(item) for item in node.children)
+            yield from _one_kind(node)
         elif kind in ("comp_for", "old_comp_for"):
             yield from _bare_tuple(node, names)
 
@@ -197,6 +202,22 @@ def _string(value: str) -> str:
         # '\Users' is text in Python 2, and half an escape in Python 3.
         body = _ESCAPE.sub("/", body)
     return prefix + body
+
+
+def _is_bytes(leaf: Any) -> bool | None:
+    """Whether a literal is bytes, for Python 3; None where the leaf is no literal."""
+    value = str(leaf).strip()
+    if leaf.children or not value or value[-1] not in "'\"":
+        return None
+    return "b" in value[: min(value.find(mark) for mark in "'\"" if mark in value)].lower()
+
+
+def _one_kind(node: Any) -> Iterator[Edit]:
+    """``'a' b'b'`` without the ``b``: Python 3 does not join the two."""
+    for leaf in node.children:
+        prefix = len(leaf.value) - len(leaf.value.lstrip("bBrRuU"))
+        text = leaf.value[:prefix].replace("b", "").replace("B", "") + leaf.value[prefix:]
+        yield Edit(leaf.lineno, leaf.column, len(leaf.value), _string(text))
 
 
 def _first(node: Any) -> Any:

@@ -1,0 +1,173 @@
+"""``lint``: advice on programs from their source alone; nothing of them is run."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import PurePath
+from typing import Any
+
+from ideepdoctor.commands.lint_files import Given, gather
+from ideepdoctor.commands.session import Session, wanted_codes
+from ideepdoctor.errors import UsageError
+from ideepdoctor.lint.engine import UNREADABLE, Linted, Located, Unread, lint, position
+from ideepdoctor.lint.notebook import read_notebook
+from ideepdoctor.lint.registry import LINT_CHECKS
+from ideepdoctor.lint.source import Place, Source, Unreadable, read
+from ideepdoctor.model.findings import Judgement, Severity
+from ideepdoctor.model.report import Report
+
+_SHOWN = 20
+"""Unreadable files that an error names; more are counted."""
+_WORDS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "note"}
+
+
+@dataclass(frozen=True, slots=True)
+class LintOptions:
+    """What ``lint`` was asked.
+
+    Attributes:
+        paths: files, folders, ``-``.
+        select: codes or families to report; empty: all.
+        ignore: codes or families to leave out.
+    """
+
+    paths: tuple[str, ...]
+    select: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+
+
+def lint_sources(session: Session, options: LintOptions) -> Report:
+    """Say what a person who wants iDeep should change in these programs; changes nothing.
+
+    Raises:
+        UsageError: nothing that was named could be read, or no check is left.
+    """
+    codes = [check.code() for check in LINT_CHECKS]
+    wanted = wanted_codes(options.select, options.ignore, codes)
+    # What was not read is said whatever was selected: it is no clean file. Only its own code silences it.
+    tell_unread = not {UNREADABLE, UNREADABLE[3:]} & {word.strip().upper() for word in options.ignore}
+    given, unread = gather(options.paths, session.cwd)
+    checks = [check for check in LINT_CHECKS if wanted is None or check.code() in wanted]
+    converting = _converting(given)
+    programs: list[_Program] = []
+    for item in given:
+        session.progress.detail(f"looking at {item.path}")
+        try:
+            source = _parse(item)
+        except Unreadable as error:
+            unread.append(Unread(item.path, None if error.line is None else Place(error.line, 1), error.reason))
+            continue
+        programs.append(_Program(source.path, source.python2, lint(source, checks, converting)))
+    if not programs:
+        raise _nothing_read(unread)
+    unread += [item for program in programs for item in program.linted.unread]
+    told = unread if tell_unread else []
+    located = [item for program in programs for item in program.linted.found]
+    judgement = Judgement(
+        findings=tuple(item.finding for item in located),
+        unknown=tuple(item.unknown() for item in told),
+        ok=tuple(
+            check.code() for check in checks if check.code() not in {UNREADABLE, *(i.finding.code for i in located)}
+        ),
+    )
+    return Report(
+        "lint",
+        judgement=judgement,
+        text="\n".join([*_finding_lines(located), *_unread_lines(told), _closing(programs, told)]) + "\n",
+        extra={"lint": _data(programs, unread)},
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Program:
+    """A program that was read, and what was said of it; its syntax tree is not kept."""
+
+    path: str
+    python2: bool
+    linted: Linted
+
+
+def _converting(given: Sequence[Given]) -> frozenset[str]:
+    """Names of the modules that call ``to_intel64``: whoever imports them may leave it to them."""
+    names: set[str] = set()
+    for item in given:
+        with contextlib.suppress(Unreadable):
+            if b"to_intel64" in item.read():
+                names.add(PurePath(item.path).stem)
+    return frozenset(names)
+
+
+def _parse(item: Given) -> Source:
+    return read_notebook(item.path, item.read()) if item.notebook else read(item.path, item.read())
+
+
+def _nothing_read(unread: Sequence[Unread]) -> UsageError:
+    lines = [f"{position(item.path, item.place)}: {item.reason}" for item in unread]
+    if len(lines) == 1:
+        return UsageError(lines[0], hint="lint takes Python files, notebooks, folders, and - for standard input")
+    more = [f"and {len(lines) - _SHOWN} more"] if len(lines) > _SHOWN else []
+    return UsageError(f"none of these {len(lines)} could be read", hint="\n".join([*lines[:_SHOWN], *more]))
+
+
+def _finding_lines(located: Sequence[Located]) -> list[str]:
+    lines: list[str] = []
+    for item in located:
+        finding = item.finding
+        lines += [
+            f"{position(item.path, item.place)}: {finding.severity} {finding.code} "
+            f"{finding.found}: {finding.consequence}",
+            f"  do: {finding.next_step}",
+        ]
+    return lines
+
+
+def _unread_lines(unread: Sequence[Unread]) -> list[str]:
+    return [f"{position(item.path, item.place)}: unknown {UNREADABLE} {item.reason}" for item in unread]
+
+
+def _closing(programs: Sequence[_Program], unread: Sequence[Unread]) -> str:
+    findings = [item.finding for program in programs for item in program.linted.found]
+    counts = {severity: sum(item.severity is severity for item in findings) for severity in Severity}
+    parts = [_count(number, _WORDS[severity]) for severity, number in counts.items() if number]
+    suppressed = sum(program.linted.suppressed for program in programs)
+    ignored = sum(program.linted.ignored for program in programs)
+    rest = [
+        *([f"{suppressed} silenced by noqa"] if suppressed else []),
+        *([f"{_count(ignored, 'file')} ignored by a comment"] if ignored else []),
+        *([f"{len(unread)} NOT read"] if unread else []),
+    ]
+    return "; ".join([f"{', '.join(parts) or 'no fault seen'} in {_count(len(programs), 'file')}", *rest])
+
+
+def _count(number: int, word: str) -> str:
+    return f"{number} {word}{'' if number == 1 else 's'}"
+
+
+def _data(programs: Sequence[_Program], unread: Sequence[Unread]) -> dict[str, Any]:
+    return {
+        "files": [
+            {"path": item.path, "python": 2 if item.python2 else 3, "ignored": item.linted.ignored} for item in programs
+        ],
+        "findings": [
+            {
+                "path": item.path,
+                **_where(item.place),
+                "code": item.finding.code,
+                "severity": str(item.finding.severity),
+                "message": f"{item.finding.found}: {item.finding.consequence}",
+                "do": item.finding.next_step,
+            }
+            for program in programs
+            for item in program.linted.found
+        ],
+        "unread": [{"path": item.path, **_where(item.place), "reason": item.reason} for item in unread],
+        "suppressed": sum(program.linted.suppressed for program in programs),
+    }
+
+
+def _where(place: Place | None) -> dict[str, int | None]:
+    if place is None:
+        return {"line": None, "column": None, "cell": None}
+    return {"line": place.line, "column": place.column, "cell": place.cell}
