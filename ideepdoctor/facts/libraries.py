@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ideepdoctor.facts.answer import Answer
@@ -98,9 +98,9 @@ def read_native(told: Mapping[str, Any], *, emulated: bool) -> Native:
             files.append(LibraryFile(objects[path], kind, name, own, owner, places))
     started = _started(answer.maybe_part("started"), emulated)
     world = _world(answer, objects)
-    before = () if started is None else tuple(path for path in started.at_start if path in objects)
-    opened = [path for path in (*answer.texts("numpy"), *([binding] if binding else ())) if path in objects]
-    predicted = predict(world, opened, mapped=before)
+    numpy = [path for path in answer.texts("numpy") if path in objects]
+    opened = [*numpy, *([binding] if binding in objects else [])]
+    predicted = predict(world, opened, mapped=_mapped_before(world, numpy, started))
     fine = started is not None and started.imported is not None and started.imported.ok
     return Native(
         binding=binding,
@@ -208,12 +208,31 @@ def _started(part: Answer | None, emulated: bool) -> Started | None:
     imported = read_outcome(part, "import", 0, emulated)
     return Started(
         at_start=part.texts("at_start"),
+        with_numpy=part.texts("with_numpy"),
         after=part.texts("after"),
         visible=part.text_by_name("visible") or {},
         bound=part.text_by_name("bound") or {},
         imported=imported,
         first_op=read_outcome(part, "first_op", 1, emulated) if imported.ok else None,
     )
+
+
+def _mapped_before(world: World, numpy: Sequence[str], started: Started | None) -> tuple[str, ...]:
+    """What is there before ideep4py that nothing needs by name: start-up files and NumPy's MKL open libraries."""
+    if started is None:
+        return ()
+    at_start = tuple(path for path in started.at_start if path in world.files)
+    needed = {
+        world.files[item.path].real_path if item.path in world.files else item.path
+        for item in predict(world, numpy, mapped=at_start)
+        if item.path is not None
+    }
+    opened = tuple(
+        path
+        for path in started.with_numpy
+        if path in world.files and world.files[path].soname and path not in (*started.at_start, *needed)
+    )
+    return at_start + opened
 
 
 def _source(item: Answer) -> VariableSource:

@@ -91,6 +91,8 @@ class Started:
 
     at_start: tuple[str, ...] = ()
     """Real paths of the shared objects that were mapped before anything was imported."""
+    with_numpy: tuple[str, ...] = ()
+    """Real paths of those mapped after ``import numpy`` alone."""
     after: tuple[str, ...] = ()
     """Real paths of those mapped after the import (after the operation, where that succeeded)."""
     visible: Mapping[str, str] = field(default_factory=dict)

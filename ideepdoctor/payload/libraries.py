@@ -180,6 +180,11 @@ except Exception:
     ctypes = None
 if first:
     sys.path.insert(0, "")
+try:
+    import numpy  # as ideep4py does first; what it opens by itself (MKL's OpenMP) is there before ideep4py's libraries
+except BaseException:
+    pass
+tell("with_numpy", shared())
 fine = stage("import", load)
 tell("after", shared())
 if ctypes:
@@ -1195,7 +1200,7 @@ def look_around(state, owners, path, environment, others, deadline):
 def started_answer(child, cookie, timeout):
     """Return what became of the child that imported ideep4py."""
     told = child.told(timeout)
-    answer = dict((name, told.pop(name, [])) for name in ("at_start", "after"))
+    answer = dict((name, told.pop(name, [])) for name in ("at_start", "with_numpy", "after"))
     answer.update((name, told.pop(name, {})) for name in ("visible", "bound"))
     errors = [text(part)[-TEXT_LIMIT:] for part in child.output[2].split(cookie.encode("ascii"))]
     return dict(answer, told=told, stderr=errors, ended=child.ended)
@@ -1263,7 +1268,7 @@ def main():
     }
     answer["started"] = started_answer(started, cookie, timeout) if started else None
     if started:
-        for one in sorted(set(answer["started"]["at_start"] + answer["started"]["after"])):
+        for one in sorted(set(sum((answer["started"][name] for name in ("at_start", "with_numpy", "after")), []))):
             state.meet_if_interesting(one, "process")
     for source in with_paths(answer["sources"]):
         for one in re.split("[ :]", source["value"] if source["name"] == "LD_PRELOAD" else ""):

@@ -190,3 +190,26 @@ def test_an_answer_that_lacks_something_is_refused(key: str):
     del told[key]
     with pytest.raises(CouldNotCheck, match=key):
         read_native(told, emulated=False)
+
+
+def test_what_numpy_opens_by_itself_is_there_before_ideep4py():
+    told = answer(
+        started=started(
+            ["/opt/libmkldnn.so.0", BINDING], with_numpy=["/opt/libmkldnn.so.0"], at_start=["/lib/libc.so.6"]
+        )
+    )
+    found = read_native(told, emulated=False)
+    [taken] = [item for item in found.predicted if item.name == "libmkldnn.so.0"]
+    assert (taken.path, taken.step) == ("/opt/libmkldnn.so.0", "already loaded")
+    assert found.disagreements == ()
+
+
+def test_what_numpy_needs_by_name_is_predicted_and_not_taken_from_the_process():
+    numpy, blas, other = "/env/numpy/core/_multiarray_umath.so", "/env/numpy.libs/libblas.so", "/opt/libblas.so"
+    told = answer(numpy=[numpy], started=started([BINDING, numpy, other], with_numpy=[numpy, other]))
+    told["objects"] |= {
+        numpy: {"identity": "1:7", "needed": ["libblas.so"], "rpath": "/env/numpy.libs", "bits": 64, "machine": 62},
+        blas: {"identity": "1:8", "soname": "libblas.so", "bits": 64, "machine": 62},
+    }
+    found = read_native(told, emulated=False)
+    assert any("libblas.so: predicted /env/numpy.libs/libblas.so" in text for text in found.disagreements)
