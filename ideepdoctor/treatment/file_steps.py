@@ -34,12 +34,15 @@ class ReplaceFile:
         index: of the step; names its backup.
         around: of the run.
         new_mode: permission bits where there is no file yet.
+        backup: name of the copy, for a step that replaces two files.
     """
 
-    def __init__(self, path: str, index: int, around: Surroundings, *, new_mode: int = 0o644) -> None:
-        self._path, self._around, self._new_mode = path, around, new_mode
+    def __init__(
+        self, path: str, index: int, around: Surroundings, *, new_mode: int = 0o644, backup: str = "file"
+    ) -> None:
+        self._path, self._index, self._around, self._new_mode = path, index, around, new_mode
         self._folder = Path(around.backup) / str(index)
-        self._backup = str(self._folder / "file")
+        self._backup = str(self._folder / backup)
 
     def content(self) -> bytes:
         """The new content, from what is there now. Raises DoctorError where it cannot be made; changes nothing."""

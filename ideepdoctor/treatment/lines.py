@@ -30,7 +30,7 @@ def disable(system: System, step: DisableLine, text: str) -> str:
     Raises:
         UsageError: the line is not there, or cannot be made a comment by itself.
     """
-    lines = re.findall(r"[^\n]*\n|[^\n]+\Z", text)
+    lines = lines_of(text)
     index = _index(lines, step)
     where = f"line {index + 1} of {step.path}"
     by_hand = f"change {where} by hand: {step.line.strip()}"
@@ -44,6 +44,11 @@ def disable(system: System, step: DisableLine, text: str) -> str:
         if parser is None or _parses(system, parser, fresh):
             return fresh
     raise UsageError(f"{where} is a part of a longer command, which would be broken without it", hint=by_hand)
+
+
+def lines_of(text: str) -> list[str]:
+    """The lines with their ends; only a line feed ends one, whatever else Python takes for an end."""
+    return re.findall(r"[^\n]*\n|[^\n]+\Z", text)
 
 
 def _index(lines: list[str], step: DisableLine) -> int:

@@ -11,6 +11,7 @@ from ideepdoctor.treatment.elfpaths import Headers, NotElf, read_headers
 from ideepdoctor.treatment.file_steps import ReplaceFile, digest
 from ideepdoctor.treatment.installers import patchelf_program
 from ideepdoctor.treatment.journal import Note
+from ideepdoctor.treatment.record import Entry, RecordEntry, record_of
 
 _SECONDS = 120.0
 """For a library of 150 MB on a slow disk; on a fast one it takes 0.1 s."""
@@ -23,6 +24,8 @@ class ChangeRpath(ReplaceFile):
     patchelf writes into the run's backup folder while the step is prepared, and what it wrote is read there: nothing of
     the user's has changed by then. Where the path is a link, the link is replaced by a library, as its target may be a
     file of a package manager's cache; undo puts the link back.
+
+    Where a RECORD lists the library as it was, it gets the new digest and size: a change that was wanted is no damage.
     """
 
     def __init__(self, step: SetRpath, index: int, around: Surroundings) -> None:
@@ -55,6 +58,19 @@ class ChangeRpath(ReplaceFile):
         self._refuse_unless_right(self._patched, old)
         return Path(self._patched).read_bytes()
 
+    def prepare(self) -> Note:
+        """See Action."""
+        note = super().prepare()
+        record = None if note["before"] == note["after"] else record_of(self._path)
+        if record is not None:
+            note["also"] = [self._record(record, note).prepare()]
+        return note
+
+    def _record(self, path: str, note: Note) -> RecordEntry:
+        size = Path(self._patched).stat().st_size
+        entry = Entry(self._path, note["before"], note["after"], size)
+        return RecordEntry(path, entry, self._index, self._around)
+
     def execute(self, before: Note) -> Note:
         """See Action."""
         if digest(self._path) != before["before"]:
@@ -62,9 +78,27 @@ class ChangeRpath(ReplaceFile):
         old = self._headers(self._path)
         after = super().execute(before)
         self._refuse_unless_right(self._path, old)
+        for note in before.get("also", ()):
+            self._record(note["target"], before).execute(note)
         for left in (self._patched, self._bare):
             self._around.system.remove_file(left)
         return after
+
+    def obstacles(self, before: Note, after: Note | None) -> list[str]:
+        """See Action."""
+        found = super().obstacles(before, after)
+        for note in before.get("also", ()):
+            found += self._replaced(note).obstacles(note, None)
+        return found
+
+    def reverse(self, before: Note) -> None:
+        """See Action."""
+        for note in before.get("also", ()):
+            self._replaced(note).reverse(note)
+        super().reverse(before)
+
+    def _replaced(self, note: Note) -> ReplaceFile:
+        return ReplaceFile(note["target"], self._index, self._around, backup="record")
 
     def difference(self, path: str) -> str:
         """See ReplaceFile: a library has no lines."""

@@ -11,7 +11,7 @@ from ideepdoctor.model.plan import CreateEnv, changed_files
 from ideepdoctor.system import System
 from ideepdoctor.treatment.action import Surroundings
 from ideepdoctor.treatment.apply import is_in_new_environment, reverse_all
-from ideepdoctor.treatment.journal import FAILED, OK, UNDONE, UNFINISHED, Journal, Run, read, runs
+from ideepdoctor.treatment.journal import FAILED, OK, UNDONE, UNFINISHED, Journal, Note, Run, read, runs
 from ideepdoctor.treatment.progress import Progress
 from ideepdoctor.treatment.state import locked
 from ideepdoctor.treatment.steps import action
@@ -52,6 +52,7 @@ def undo(system: System, state: str, run_id: str | None, *, force: bool, sink: P
         run = _wanted(state, run_id)
         journal = Journal(system, state, run.id)
         files = [path for step in run.plan.steps for path in changed_files(step)]
+        files += [note["target"] for intent in run.intents.values() for note in _files(intent)]
         # The cache is for making environments; undo must not need one.
         around = Surroundings(system, journal.backup, "", sink.detail, frozenset(map(os.path.realpath, files)))
         wait_for_installers(journal.backup, run.paths, sink.detail)
@@ -71,6 +72,11 @@ def undo(system: System, state: str, run_id: str | None, *, force: bool, sink: P
         with contextlib.suppress(OSError):
             journal.drop_backup()
         return UndoResult(run.id, run.plan.title, run.paths)
+
+
+def _files(intent: Note) -> list[Note]:
+    """The notes about single files in what was noted before a step."""
+    return [note for note in (intent, *intent.get("also", ())) if "target" in note]
 
 
 def _wanted(state: str, run_id: str | None) -> Run:
@@ -100,8 +106,7 @@ def _refuse_where_changed(run: Run, around: Surroundings) -> None:
         elif not is_in_new_environment(step, run.plan):
             then = replace(around, will_hold=dict(will_hold))
             found += action(step, index, then).obstacles(before, run.results.get(index))
-            if "before" in before:
-                will_hold[before["target"]] = before["before"]
+            will_hold.update({note["target"]: note["before"] for note in _files(before) if "before" in note})
     if found:
         shown = "\n".join(found[:10]) + (f"\nand {len(found) - 10} more" if len(found) > 10 else "")
         raise NeedsAttention(

@@ -25,7 +25,8 @@ def test_a_source_build_loads_and_computes_with_an_rpath(broken_copy, tmp_path, 
     with_runpath(environment, libraries=libraries)
     package = site_packages(environment) / "ideep4py"
     [binding] = package.glob("_ideep4py*.so")
-    before, state = manifest(str(package)), str(tmp_path / "state")
+    [listed] = package.parent.glob("ideep4py-*.dist-info")
+    before, state = [manifest(str(folder)) for folder in (package, listed)], str(tmp_path / "state")
 
     def outcome(**environ: str) -> Truth:
         return truth(plain(environment / "bin" / "python"), environ, tmp_path)
@@ -41,9 +42,10 @@ def test_a_source_build_loads_and_computes_with_an_rpath(broken_copy, tmp_path, 
     for step in steps:
         headers = read_headers(step.path)
         assert (headers.rpaths, headers.runpaths) == ((step.rpath,), ())
+    assert manifest(str(listed)) != before[1], "RECORD lists what is there now"
     after = outcome(**elsewhere)
     assert (after.ends, Path(after.used or "").parent) == (WORKS, package / "lib"), after.stderr
     assert outcome().ends == WORKS
     undo(RealSystem(), state, None, force=False, sink=Quiet())
-    assert manifest(str(package)) == before
+    assert [manifest(str(folder)) for folder in (package, listed)] == before
     assert outcome(**elsewhere).ends == IMPORT_ERROR

@@ -32,7 +32,7 @@ from ideepdoctor.treatment import installers
 from ideepdoctor.treatment.apply import apply_plan, resume
 from ideepdoctor.treatment.progress import Quiet
 from ideepdoctor.treatment.undo import undo
-from tests.treatment.elf import as_patchelf, library
+from tests.treatment.elf import as_patchelf, library, record_line
 
 CHANGES = (
     "run",
@@ -133,6 +133,8 @@ def prepare(world: Path) -> None:
     (native / "lib.so.1.0").write_bytes(library(runpath="/old"))
     (native / "lib.so.1.0").chmod(0o555)
     (native / "lib.so").symlink_to("lib.so.1.0")
+    (native / "lib-1.dist-info").mkdir()
+    (native / "lib-1.dist-info" / "RECORD").write_text(record_line(native / "lib.so.1.0", "lib.so.1.0"))
     (native / "stranger.so").write_bytes(library(soname="stranger"))
     (native / "stranger.so").chmod(0o700)
 

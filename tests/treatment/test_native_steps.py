@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from ideepdoctor.errors import ApplyFailed, CouldNotCheck, DoctorError, NeedsAttention, UsageError
-from ideepdoctor.model.plan import CreateEnv, Plan, SetRpath, WriteFile
+from ideepdoctor.model.plan import CreateEnv, Install, Plan, Requirement, SetRpath, WriteFile
 from ideepdoctor.system import Completed, RealSystem
 from ideepdoctor.treatment import installers
 from ideepdoctor.treatment.apply import apply_plan
@@ -23,7 +23,7 @@ from ideepdoctor.treatment.progress import Quiet
 from ideepdoctor.treatment.snapshot import manifest
 from ideepdoctor.treatment.snapshot import tree_size as size_of
 from ideepdoctor.treatment.undo import undo
-from tests.treatment.elf import as_patchelf, library, loads, real_library, with_tags
+from tests.treatment.elf import as_patchelf, library, loads, real_library, record_line, with_tags
 
 LONG = "$ORIGIN/lib:" + ":".join(f"/a/rather/long/folder/{number}" for number in range(20))
 LONG_AGO = 1_000_000_000
@@ -99,6 +99,71 @@ def test_an_rpath_beside_a_runpath_and_shared_letters(tmp_path, state):
     new = read_headers(str(path))
     assert (new.rpaths, new.runpaths, new.needed) == (("$ORIGIN/lib",), (), needed)
     assert loads(path)
+
+
+class TestRecord:
+    @pytest.fixture
+    def site(self, tmp_path: Path) -> Path:
+        site = tmp_path / "site"
+        (site / "pack,age").mkdir(parents=True)
+        for name in ("one.so", "two.so", "altered.so"):
+            (site / "pack,age" / name).write_bytes(library(soname=name, runpath="/old"))
+        for name in ("other", "pack"):
+            (site / f"{name}-1.dist-info").mkdir()
+        (site / "other-1.dist-info" / "RECORD").write_text("other.py,sha256=x,1\nother-1.dist-info/RECORD,,\n")
+        lines = [record_line(site / "pack,age" / name, f'"pack,age/{name}"') for name in ("one.so", "two.so")]
+        lines += ['"pack,age/altered.so",sha256=old,7\n', "pack\x0cage.py,,\n", "pack-1.dist-info/RECORD,,"]
+        (site / "pack-1.dist-info" / "RECORD").write_bytes("".join(lines).replace("\n", "\r\n").encode())
+        return site
+
+    def plan(self, site: Path, *names: str) -> Plan:
+        return Plan("x", tuple(SetRpath(str(site / "pack,age" / name), "$ORIGIN", "why") for name in names))
+
+    def test_lists_the_new_files_and_the_old_ones_after_undo(self, site, state):
+        before, record = manifest(str(site)), site / "pack-1.dist-info" / "RECORD"
+        old = record.read_bytes().split(b"\r\n")
+        apply(self.plan(site, "one.so", "two.so", "altered.so"), state, Patchelf(played))
+        new = record.read_bytes().split(b"\r\n")
+        for number, name in enumerate(("one.so", "two.so")):
+            path = site / "pack,age" / name
+            assert new[number].decode() + "\n" == record_line(path, f'"pack,age/{name}"')
+            assert new[number] != old[number]
+        assert new[2:] == old[2:], "what was altered before is still told"
+        take_back(state)
+        assert manifest(str(site)) == before
+
+    def test_a_record_that_changed_since_is_shown(self, site, state):
+        record = site / "pack-1.dist-info" / "RECORD"
+        apply(self.plan(site, "one.so", "two.so"), state, Patchelf(played))
+        record.write_text(record.read_text() + "mine.py,,\n")
+        with pytest.raises(NeedsAttention, match=r"^1 file changed since") as caught:
+            take_back(state)
+        assert "mine.py" in caught.value.hint
+        take_back(state, force=True)
+
+    def test_a_record_elsewhere_is_not_written(self, tmp_path, state):
+        path = tmp_path / "site" / "ideep4py" / "lib.so"
+        path.parent.mkdir(parents=True)
+        path.write_bytes(library(runpath="/old"))
+        for folder in (tmp_path, path.parents[1]):
+            (folder / "x-1.dist-info").mkdir()
+            (folder / "x-1.dist-info" / "RECORD").write_text(record_line(path, "elsewhere/lib.so"))
+        listed = manifest(str(tmp_path / "x-1.dist-info"))
+        apply(set_rpath(path), state, Patchelf(played))
+        assert manifest(str(tmp_path / "x-1.dist-info")) == listed
+
+    def test_with_an_installation_in_the_same_run(self, site, state, monkeypatch):
+        before = manifest(str(site))
+
+        def install(system: RealSystem, *_rest: object) -> None:
+            system.write_file(str(site / "installed.py"), b"")
+
+        monkeypatch.setattr(installers, "install", install)
+        pinned = Requirement("one", "2", ("0" * 64,))
+        first = Install(f"{site}/python", (pinned,), "uv", snapshot=(str(site),))
+        apply(Plan("x", (first, *self.plan(site, "one.so").steps)), state, Patchelf(played))
+        take_back(state)
+        assert manifest(str(site)) == before
 
 
 def test_a_library_that_is_right_stays_as_it_is(lib, state):
