@@ -147,8 +147,8 @@ def _openmp_lines(told: dict[str, Any], folders: dict[str, str]) -> list[str]:
         return []
     lines = ["OpenMP"]
     for runtime in told["runtimes"]:
-        symbols = ", ".join(name for name, path in sorted(told["bound"].items()) if path == runtime["path"])
-        what = f"MKL-DNN is bound to it ({symbols})" if symbols else "mapped, nothing of MKL-DNN is bound to it"
+        is_bound = runtime["path"] in told["bound"].values()
+        what = "MKL-DNN is bound to it" if is_bound else "mapped, nothing of MKL-DNN is bound to it"
         lines.append(f"  {runtime['is']}: {what}")
     settings = " ".join(f"{name}={value}" for name, value in told["settings"].items())
     return [*lines, f"  settings: {settings or 'none'}"]
