@@ -223,6 +223,18 @@ def test_versions(tmp_path: Path) -> None:
     assert inner["exports"] == ["mkldnn_version", "dnnl_version"]
 
 
+def test_a_version_that_is_needed_weakly_stops_no_loader(tmp_path: Path) -> None:
+    path = versioned(tmp_path)
+    first, second = read(path)["versions_needed"]["libinner.so"]
+    with path.open("rb") as stream:
+        start = ELFFile(stream).get_section_by_name(".gnu.version_r")["sh_offset"]
+    data = bytearray(path.read_bytes())
+    data[start + 16 + 4] |= 2  # VER_FLG_WEAK of the first entry
+    path.write_bytes(data)
+    assert read(path)["versions_needed"] == {"libinner.so": [second]}
+    assert first != second
+
+
 def test_a_version_chain_that_bites_its_tail(tmp_path: Path) -> None:
     path = versioned(tmp_path)
     with path.open("rb") as stream:

@@ -314,6 +314,15 @@ def test_what_is_preloaded_is_taken_in(tmp_path: Path, engine: Path) -> None:
     assert "/nonexistent.so" not in told["objects"]
 
 
+def test_the_tokens_of_the_loader_in_a_variable(tmp_path: Path, engine: Path) -> None:
+    token = answer(sys.executable)["tokens"]["LIB"]
+    (tmp_path / token).mkdir(parents=True)
+    shutil.copy(engine, tmp_path / token)
+    told = answer(sys.executable, {"LD_LIBRARY_PATH": f"{tmp_path}/$LIB", "LD_PRELOAD": "libmkldnn.so.0"})
+    path = str(tmp_path / token / "libmkldnn.so.0")
+    assert found(told)[path] == (["LD_LIBRARY_PATH", "LD_PRELOAD"], None)
+
+
 def test_numpy_and_what_it_needs(tmp_path: Path) -> None:
     home = Environment(tmp_path / "env")
     suffix = libraries.extension_suffixes()[0]
@@ -412,6 +421,10 @@ def test_the_cache_of_this_machine() -> None:
 def test_a_cache_with_subfolders(tmp_path: Path, form: str) -> None:
     for folder in ("lib", "lib/glibc-hwcaps/x86-64-v3", "lib/glibc-hwcaps/x86-64-v2"):
         make_library(tmp_path / folder / "libmkldnn.so.0", "int a(void) { return 1; }", "-lc", soname="libmkldnn.so.0")
+    try:  # a library that no 64-bit program can use
+        make_library(tmp_path / "lib" / "libiomp5.so", "", "-m32", soname="libiomp5.so")
+    except AssertionError:
+        print("the compiler makes no 32-bit libraries")
     (tmp_path / "conf").write_text(f"{tmp_path}/lib\n")
     cache = tmp_path / "cache"
     argv = [ldconfig(), "-X", "-C", str(cache), "-f", str(tmp_path / "conf"), "-c", form]
@@ -556,6 +569,17 @@ def test_a_walk_that_takes_too_long_is_cut_short(tmp_path: Path) -> None:
     state.walk(str(tmp_path), "disk", float("inf"), most=100)
     assert state.complete is False
     assert 100 < state.entries < 200
+
+
+def test_a_folder_is_visited_once(tmp_path: Path) -> None:
+    """A folder that lies in another entry of sys.path, or that a second name leads to."""
+    (tmp_path / "inner").mkdir()
+    (tmp_path / "inner" / "file").touch()
+    (tmp_path / "link").symlink_to("inner")
+    state = libraries.Collection()
+    for root in (tmp_path, tmp_path / "inner", tmp_path / "link"):
+        state.walk(str(root), "site-packages", float("inf"))
+    assert state.entries == 3
 
 
 def test_a_walk_of_bounded_depth(tmp_path: Path, engine: Path) -> None:
