@@ -794,6 +794,28 @@ def test_the_users_folders_count_for_the_child(tmp_path: Path) -> None:
     assert found(told)[str(moved / "ideep4py" / "libmkldnn.so.0")] == (["ideep4py", "process"], None)
 
 
+def test_children_get_the_words_of_an_emulator(tmp_path: Path) -> None:
+    package = tmp_path / "ideep4py"
+    make_library(package / f"_ideep4py{libraries.extension_suffixes()[0]}")
+    (package / "__init__.py").write_text("")
+    asked = {"deep": False, "start": True, "timeout_seconds": 60, "cwd": "/", "home": None, "others": []}
+    env = {"PATH": os.defpath, "HOME": "/nonexistent", "LANG": "C.UTF-8"}
+    target = Target(sys.executable, emulator=("env", f"PYTHONPATH={tmp_path}"))
+    told = run_payload(RealSystem(), target, "libraries", asked, timeout_seconds=120, env=env)
+    assert told["binding"] is not None and Path(told["binding"]).parent == package
+    assert told["started"]["told"]["import"]["path"] == str(package / "__init__.py")
+    assert told["hwcaps"] == answer(sys.executable)["hwcaps"]
+
+
+def test_the_current_folder_hides_the_installed_package(tmp_path: Path) -> None:
+    package = tmp_path / "ideep4py"
+    binding = make_library(package / f"_ideep4py{libraries.extension_suffixes()[0]}")
+    (package / "__init__.py").write_text("")
+    told = answer(sys.executable, cwd=str(tmp_path))
+    assert told["binding"] == str(binding)
+    assert answer(sys.executable)["binding"] is None
+
+
 def test_mkl_is_asked_in_a_child_of_its_own(tmp_path: Path) -> None:
     home = Environment(tmp_path / "env")
     says = """
