@@ -23,6 +23,8 @@ def apply(host: Mapping[str, Any], overlay: Mapping[str, Any]) -> dict[str, Any]
     for key, value in overlay.items():
         if key == "packages" and isinstance(value, Mapping):
             result[key] = _packages(result.get(key) or [], value)
+        elif key == "native" and isinstance(value, Mapping) and result.get(key) is None and "binding" not in value:
+            continue  # this host's libraries were not looked at
         elif key in ("variables", "native") and isinstance(value, Mapping):
             result[key] = _without_removed(apply(result.get(key) or {}, value))
         elif isinstance(value, Mapping) and isinstance(result.get(key), Mapping):
