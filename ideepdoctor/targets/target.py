@@ -15,7 +15,6 @@ from typing import Any
 from ideepdoctor.errors import CouldNotCheck
 from ideepdoctor.system import System
 
-
 PRELOADING = ("LD_PRELOAD", "LD_AUDIT")
 """What can keep every program from starting. A payload starts without them and gives them back to its children, so
 that a library that kills the interpreter is found and not suffered."""

@@ -44,7 +44,9 @@ def test_a_word_that_fits_no_rule_is_refused(word: str, where: str):
         wanted_codes(*(((word,), ()) if where == "select" else ((), (word,))))
 
 
-@pytest.mark.parametrize(("select", "ignore"), [(("305",), ("3xx",)), ((), ("1xx", "2xx", "3xx", "4xx", "5xx", "6xx", "7xx"))])
+@pytest.mark.parametrize(
+    ("select", "ignore"), [(("305",), ("3xx",)), ((), ("1xx", "2xx", "3xx", "4xx", "5xx", "6xx", "7xx"))]
+)
 def test_to_leave_nothing_to_look_at_is_refused_for_nothing_is_not_healthy(
     select: tuple[str, ...], ignore: tuple[str, ...]
 ):
