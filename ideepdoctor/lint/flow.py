@@ -21,6 +21,7 @@ _LEAVING = ("exit", "quit", "_exit", "abort")
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 
 Guard = tuple[str, object]
+Arm = tuple[tuple[Guard, ...], tuple[int, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +69,7 @@ class Flow:
         """The moment of each call, of each operation on two values, and of each ``+=`` and its like."""
         self._binding: dict[str, list[Step]] = {}
         self._ends: set[int] = set()
+        self._left: list[tuple[int, tuple[Guard, ...], tuple[int, ...]]] = []
         self._loops: set[int] = set()
         self._blocks = 0
         if isinstance(root, ast.Lambda):
@@ -94,12 +96,30 @@ class Flow:
         """The bindings whose value a name can hold at a step; None: (also) what it held when the function began."""
         found: list[Step] = []
         for binding in reversed(self.bindings(name)):
-            if not self.reaches(binding, step):
-                continue
-            found.append(binding)
-            if set(binding.guards) <= set(step.guards) and _shared(binding.blocks, step.blocks) == len(binding.blocks):
-                return found
+            if self.reaches(binding, step):
+                found.append(binding)
+                if self._all_ways(found, step):
+                    return found
         return None
+
+    def _all_ways(self, found: list[Step], step: Step) -> bool:
+        """Whether every run that comes to a step passed one of these: both branches of an if count as its whole."""
+        arms = {(item.guards, item.blocks) for item in found}
+        if any(_around(arm, step) for arm in arms):
+            return True
+        arms |= {(guards, blocks) for order, guards, blocks in self._left if order <= step.order}
+        grown = True
+        while grown:
+            values: dict[tuple[tuple[Guard, ...], tuple[int, ...], str], set[object]] = {}
+            for guards, blocks in arms:
+                if guards and blocks:
+                    values.setdefault((guards[:-1], blocks[:-1], guards[-1][0]), set()).add(guards[-1][1])
+            whole = {key[:2] for key, taken in values.items() if taken >= {True, False}} - arms
+            if any(_around(arm, step) for arm in whole):
+                return True
+            arms |= whole
+            grown = bool(whole)
+        return False
 
     def rebound_in_loop(self, name: str, step: Step) -> list[Step]:
         """Later bindings of a name in a loop that a step stands in: it may hold them in the next round."""
@@ -108,10 +128,6 @@ class Flow:
             for binding in self.bindings(name)
             if binding.order > step.order and any(b in self._loops and b in step.blocks for b in binding.blocks)
         ]
-
-    def in_loop(self, step: Step) -> bool:
-        """Whether a step may run more than once."""
-        return any(block in self._loops for block in step.blocks)
 
     def _add(self, node: ast.AST, guards: tuple[Guard, ...], blocks: tuple[int, ...]) -> None:
         step = Step(len(self.steps), node, guards, blocks)
@@ -149,6 +165,8 @@ class Flow:
         elif body and _leaves(body[-1]):
             self._ends.add(number)
         self._statements(body, guards, (*blocks, number))
+        if number in self._ends:
+            self._left.append((len(self.steps), guards, (*blocks, number)))
 
     def _statements(self, body: list[ast.stmt], guards: tuple[Guard, ...], blocks: tuple[int, ...]) -> None:
         for statement in body:
@@ -168,10 +186,10 @@ class Flow:
             self._block(node.orelse, guards, blocks)
         elif isinstance(node, ast.Try | ast.TryStar):
             key = f"try {id(node)}"
-            self._block(node.body, (*guards, (key, 0)), blocks)
-            self._block(node.orelse, (*guards, (key, 0)), blocks)
+            self._block(node.body, (*guards, (key, "body")), blocks)
+            self._block(node.orelse, (*guards, (key, "body")), blocks)
             for number, handler in enumerate(node.handlers, 1):
-                self._block(handler.body, (*guards, (key, number)), blocks)
+                self._block(handler.body, (*guards, (key, f"handler {number}")), blocks)
             self._statements(node.finalbody, guards, blocks)
         elif isinstance(node, ast.With | ast.AsyncWith):
             for item in node.items:
@@ -181,7 +199,7 @@ class Flow:
         elif isinstance(node, ast.Match):
             self._expression(node.subject, guards, blocks)
             for number, case in enumerate(node.cases):
-                self._block(case.body, (*guards, (f"match {id(node)}", number)), blocks)
+                self._block(case.body, (*guards, (f"match {id(node)}", f"case {number}")), blocks)
         elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             self._bind(ast.Name(node.name), None, node, guards, blocks)
         else:
@@ -227,6 +245,12 @@ class Flow:
             self.at[node] = Step(len(self.steps), node, guards, blocks)
         elif isinstance(node, ast.NamedExpr):
             self._bind(node.target, node.value, node, guards, blocks)
+
+
+def _around(arm: Arm, step: Step) -> bool:
+    """Whether a step stands in a branch, or below the whole of it."""
+    guards, blocks = arm
+    return set(guards) <= set(step.guards) and blocks == step.blocks[: len(blocks)]
 
 
 def contradict(first: Step, second: Step) -> bool:

@@ -46,6 +46,12 @@ class IDP911(Check):
     ok = (
         Sample("equal", _START + "y = F.concat([a(x), F.relu(a(x))])\n"),
         Sample("the first is made plain", _START + "y = F.concat([a(x) + 0, b(x)])\n"),
+        Sample(
+            "kept on NumPy",
+            "import chainer\n"
+            + _START
+            + "with chainer.using_config('use_ideep', 'never'):\n    y = F.concat([a(x), b(x)])\n",
+        ),
         Sample("along the batch", _START + "y = F.concat([a(x), a(z)], axis=0)\n"),
         Sample("the small one first", _START + "y = F.concat([b(x), a(x)])\n"),
     )
@@ -65,6 +71,8 @@ class IDP911(Check):
             for step in objects.flow.calls():
                 call = step.node
                 if not isinstance(call, ast.Call) or module.path(call) != "chainer.functions.concat":
+                    continue
+                if module.around(call, "use_ideep") == "never":
                     continue
                 items = argument(call, 0, "xs")
                 if isinstance(items, ast.List | ast.Tuple) and axis_is_channels(call):

@@ -63,6 +63,8 @@ class IDP912(Check):
                 call = step.node
                 if not isinstance(call, ast.Call) or module.path(call) != "chainer.functions.split_axis":
                     continue
+                if module.around(call, "use_ideep") == "never":
+                    continue
                 layout = layouts.of(argument(call, 0, "x"), step)
                 if layout is not None and layout.blocked and axis_is_channels(call, 2, given=True):
                     pieces = _pieces(argument(call, 1, "indices_or_sections"), layout.channels)

@@ -53,7 +53,9 @@ class IDP913(Check):
             if module.path(call) != "chainer.functions.fixed_batch_normalization":
                 continue
             parent = module.names.parents.get(call)
-            if isinstance(parent, ast.BinOp) or self._without_backward(module, call):
+            if isinstance(parent, ast.BinOp) or module.around(call, "use_ideep") == "never":
+                continue
+            if module.around(call, "enable_backprop") is False:
                 continue
             yield Note(
                 call,
@@ -61,18 +63,3 @@ class IDP913(Check):
                 consequence="its backward pass raises TypeError with iDeep where relu or a convolution follows",
                 next_step="F.fixed_batch_normalization(...) * 1.0",
             )
-
-    def _without_backward(self, module: Module, call: ast.Call) -> bool:
-        node: ast.AST | None = call
-        while node is not None:
-            if isinstance(node, ast.With):
-                for item in node.items:
-                    path = module.path(item.context_expr)
-                    if path == "chainer.no_backprop_mode":
-                        return True
-                    if path == "chainer.using_config" and isinstance(item.context_expr, ast.Call):
-                        words = [module.word(part) for part in item.context_expr.args]
-                        if words in (["enable_backprop", False], ["use_ideep", "never"]):
-                            return True
-            node = module.names.parents.get(node)
-        return False

@@ -91,6 +91,8 @@ class Layouts:
 
     def _call(self, call: ast.Call, step: Step, depth: int) -> Layout | None:
         path = self.module.path(call)
+        if self.module.around(call, "use_ideep") == "never":
+            return None
         if path in _CONVOLUTION_FUNCTIONS:
             return None if argument(call, 99, "groups") is not None else Layout(None, True)
         if path.startswith("chainer.functions."):

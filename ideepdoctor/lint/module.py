@@ -62,6 +62,22 @@ class Module:
                 return True
         return False
 
+    def around(self, node: ast.AST, name: str) -> object:
+        """What the innermost ``with chainer.using_config(NAME, value)`` around a node sets; Ellipsis: there is none."""
+        at: ast.AST | None = node
+        while at is not None:
+            for item in at.items if isinstance(at, ast.With | ast.AsyncWith) else ():
+                call = item.context_expr
+                if not isinstance(call, ast.Call):
+                    continue
+                path = self.path(call)
+                if path == "chainer.no_backprop_mode" and name == "enable_backprop":
+                    return False
+                if path == "chainer.using_config" and self.word(argument(call, 0, "name")) == name:
+                    return self.word(argument(call, 1, "value"))
+            at = self.names.parents.get(at)
+        return ...
+
     def never(self) -> bool:
         """Whether the program turns iDeep off for all of it (``chainer.config.use_ideep = 'never'``)."""
         return any(

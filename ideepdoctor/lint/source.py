@@ -185,8 +185,8 @@ def parse(text: str) -> tuple[ast.Module, str, Converted | None]:
         two = error
     except SyntaxError as error:
         two = NotPython2(error.msg, error.lineno)
-    except RecursionError as error:
-        raise Unreadable("is nested too deeply to be parsed") from error
+    except RecursionError:
+        two = NotPython2("nested too deeply", None)
     line = three.lineno or 1
     old = three.msg.startswith(_TOLD_OF_PYTHON_2)
     also = f"; as Python 2: {two}" + (f", line {two.line}" if two.line else "") if old else ""

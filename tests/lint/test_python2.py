@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import subprocess
+import warnings
 from pathlib import Path
 
 import pytest
@@ -35,9 +36,12 @@ DENSE = (
 
 
 def names(converted: Converted) -> set[tuple[str, int, int]]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        tree = ast.parse(converted.text)
     return {
         (node.id, node.lineno, converted.column(node.lineno, node.col_offset))
-        for node in ast.walk(ast.parse(converted.text))
+        for node in ast.walk(tree)
         if isinstance(node, ast.Name)
     }
 
@@ -94,6 +98,7 @@ def test_names_of_python_2s_own_library_stay_in_their_places(legacy):
         "def f():\n    ur'''text\n    more'''\n    return x",
         "x = 'C:\\Users\\name' + y",
         "x = b'\\xe9' 'caf\u00e9' + y",
+        "x = 'a' br'\\d' B'c' + y",
         "def f(a, (b, (c, d)), e=1): return a",
         "def f((a)): return x",
         "def f(a, (b,\n       c)): return a",

@@ -44,7 +44,7 @@ def test_what_python_reads_is_read(data: bytes, recwarn: pytest.WarningsRecorder
         (b"\xef\xbb\xbf# coding: latin-1\n", None, "contradicts its byte order mark"),
         (b"x = 1\ndef f(:\n", 2, "syntax error: invalid syntax"),
         (b"print 'a'\nx = = 2\n", 1, "as Python 2: invalid syntax, line 2"),
-        (b"(" * 900 + b")" * 900, 1, "too many nested parentheses"),
+        (b"(" * 250 + b")" * 250, 1, "too many nested parentheses"),
         (b"+".join([b"1"] * 30000), None, "is nested too deeply"),
         (b"  x = 1\n y = 2", 1, "unexpected indent"),
     ],
