@@ -14,6 +14,7 @@ MKL-DNN chose another order (8 or 16 channels together), as for the output of a 
 through NumPy makes it plain, in place; so nothing here reads a live array, but copies of it.
 """
 
+import os
 import sys
 
 SWITCH = "IDEEPDOCTOR_GUARD"
@@ -31,22 +32,16 @@ CORRECTIONS = (
     ("maxpool", "IDP606", "H5", "max pooling of NaN, and its gradient where its input was read in between"),
     ("fixedbn", "IDP607", "H9", "the sum that fixed_batch_normalization asks for, which raised"),
     ("power", "IDP607", "H11", "powers of arrays of iDeep, which raised"),
-    (
-        "operand",
-        "IDP607",
-        "",
-        "arithmetic with float64 arrays or equal sizes in another shape, which ended the process",
-    ),
+    ("operand", "IDP607", "", "arithmetic with float64, or equal sizes in other shapes, which ended the process"),
     ("pickle", "IDP607", "H10", "pickling of arrays of iDeep"),
 )
 NAMES = tuple(row[0] for row in CORRECTIONS)
 
 # What each pair of versions needs. Chainer before 5.0.0rc1 hands on gradients that ideep4py 2 does not fill, and
 # ideep4py 1.0.4 multiplies, loads and normalizes right.
-NEW_IDEEP, OLD_IDEEP = "2.0.0.post3", "1.0.4"
 NEEDS = (
-    (NEW_IDEEP, (5, 0, 0, "rc1"), (7, 8, 1, "z"), NAMES),
-    (OLD_IDEEP, (4, 0, 0, "a"), (4, 5, 0, "z"), ("concat", "split", "pickle")),
+    ("2.0.0.post3", (5, 0, 0, "rc1"), (7, 8, 1, "z"), NAMES),
+    ("1.0.4", (4, 0, 0, "a"), (4, 5, 0, "z"), ("concat", "split", "pickle")),
 )
 
 # MKL-DNN 0.14's memory formats (mkldnn_memory_format_t) that arrays of ideep4py 2.0.0.post3 have.
@@ -68,8 +63,7 @@ class _State(object):
     def __init__(self):
         self.why = "chainer was not imported"
         self.versions = {}
-        self.active = {}  # name -> ""
-        self.not_active = {}  # name -> reason
+        self.active, self.not_active = set(), {}  # names; name -> reason
         self.applied = dict.fromkeys(NAMES, 0)
         self.problems = []
         self.told = set()
@@ -82,65 +76,49 @@ if STATE is None:
     STATE = sys._ideepdoctor_guard_state = _State()
 
 
-def _log(level, text):
-    """Send a line to the logger; never raises, and never prints what is only information."""
+def _tell(key, level, text):
+    """Send a line to the logger, once per process for each key. Information is printed only if somebody listens."""
+    if key in STATE.told:
+        return
+    STATE.told.add(key)
     try:
         import logging
 
         logger = logging.getLogger(LOGGER)
-        found, walk = False, logger
-        while walk and not found:
-            found = bool(walk.handlers)
-            walk = walk.parent if walk.propagate else None
-        if found or level < logging.WARNING:
+        if sys.version_info[0] == 2 and level >= 30 and not (logger.handlers or logging.root.handlers):
+            # As Python 3 does. Python 2 would only say that it found no handlers.
+            sys.stderr.write(text + "\n")
+        else:
             logger.log(level, text)
-        elif logger.isEnabledFor(level):
-            # As Python 3 does; Python 2 would say that it found no handlers, and not what happened.
-            sys.stderr.write("%s: %s\n" % (LOGGER, text))
     except Exception:
         pass
 
 
-def _tell(key, level, text):
-    """The same, once per process for each key."""
-    if key not in STATE.told:
-        STATE.told.add(key)
-        _log(level, text)
-
-
 def _problem(where, error):
-    """Tell once that something of ours failed; the program goes on without it."""
-    text = "%s: %s: %s" % (where, type(error).__name__, error)
-    if "problem " + where not in STATE.told:
+    """Tell once that something of ours failed; the program goes on with the original."""
+    key, text = "problem " + where, "%s: %s: %s" % (where, type(error).__name__, error)
+    if key not in STATE.told:
         STATE.problems.append(text)
-    _tell("problem " + where, 30, text + "; the original was used (%s=-%s would use it always)" % (SWITCH, where))
+    _tell(key, 30, "%s: failed, and was left out: %s" % (LOGGER, text))
 
 
 def _count(name):
     """A correction changed something."""
     STATE.applied[name] += 1
     if name not in STATE.told:
-        code, what = [(row[1], row[3]) for row in CORRECTIONS if row[0] == name][0]
-        _tell(name, 20, "%s %s: corrects %s" % (code, name, what))
+        _tell(name, 20, " ".join(row[1] + " " + name + ": corrects " + row[3] for row in CORRECTIONS if row[0] == name))
 
 
 def status():
     """What the guard does in this process, as plain data (strings, numbers, lists and dicts)."""
     corrections = {}
     for name, code, hazard, what in CORRECTIONS:
-        active = name in STATE.active
-        why = "" if active else STATE.not_active.get(name, STATE.why)
-        row = {"rule": code, "hazard": hazard, "corrects": what, "active": active, "why_not": why}
-        corrections[name] = dict(row, applied=STATE.applied[name])
-    return {
-        "guard": 1,
-        "python": "%d.%d.%d" % sys.version_info[:3],
-        "versions": dict(STATE.versions),
-        "active": bool(STATE.active),
-        "why_not": "" if STATE.active else STATE.why,
-        "corrections": corrections,
-        "problems": list(STATE.problems),
-    }
+        why = "" if name in STATE.active else STATE.not_active.get(name, STATE.why)
+        corrections[name] = {"rule": code, "hazard": hazard, "corrects": what, "applied": STATE.applied[name]}
+        corrections[name].update(active=name in STATE.active, why_not=why)
+    told = {"guard": 1, "versions": dict(STATE.versions), "python": "%d.%d.%d" % sys.version_info[:3]}
+    told.update(active=bool(STATE.active), why_not="" if STATE.active else STATE.why)
+    return dict(told, corrections=corrections, problems=list(STATE.problems))
 
 
 def _switched_off(text):
@@ -158,23 +136,12 @@ def _switched_off(text):
     return frozenset(off)
 
 
-def _numbers(version):
-    """A version as a tuple that compares: (7, 8, 1, "z"); a release comes after its "rc1". None if it is none."""
-    import re
-
-    match = re.match(r"(\d+)\.(\d+)\.(\d+)(?:\.?post\d+)?(a\d+|b\d+|rc\d+)?$", version)
-    if match is None:
-        return None
-    return tuple(int(part) for part in match.groups()[:3]) + (match.group(4) or "z",)
-
-
 def _ideep_version(ideep):
     """ideep4py's version: 1.x does not tell, but its folder of metadata does. "" if unknown."""
-    version = getattr(ideep, "__version__", None)
-    if version is not None:
-        return str(version)
-    import os
     import re
+
+    if hasattr(ideep, "__version__"):
+        return str(ideep.__version__)
 
     folder = os.path.dirname(os.path.dirname(os.path.abspath(ideep.__file__)))
     for name in sorted(os.listdir(folder)):
@@ -186,9 +153,14 @@ def _ideep_version(ideep):
 
 def _needs(chainer_version, ideep_version):
     """The corrections that a pair of versions needs; None where the pair is not known."""
-    numbers = _numbers(chainer_version)
+    import re
+
+    match = re.match(r"(\d+)\.(\d+)\.(\d+)(?:\.?post\d+)?(a\d+|b\d+|rc\d+)?$", chainer_version)
+    if match is None:
+        return None
+    numbers = tuple(int(part) for part in match.groups()[:3]) + (match.group(4) or "z",)  # a release after its "rc1"
     for version, first, last, names in NEEDS:
-        if numbers is not None and version == ideep_version and first <= numbers <= last:
+        if version == ideep_version and first <= numbers <= last:
             return names
     return None
 
@@ -199,12 +171,10 @@ def apply(chainer):
         _apply(chainer)
     except Exception as error:
         STATE.why = "%s: %s" % (type(error).__name__, error)
-        _tell("guard", 30, "nothing is corrected: %s" % STATE.why)
+        _tell("guard", 30, "%s: nothing is corrected: %s" % (LOGGER, STATE.why))
 
 
 def _apply(chainer):
-    import os
-
     ideep = sys.modules.get("ideep4py")
     off = _switched_off(os.environ.get(SWITCH, ""))
     if STATE.ideep is not None and STATE.ideep is ideep:
@@ -220,24 +190,23 @@ def _apply(chainer):
     needed = _needs(STATE.versions["chainer"], STATE.versions["ideep4py"])
     if needed is None:
         STATE.why = "nothing is known about Chainer %(chainer)s with ideep4py %(ideep4py)s" % STATE.versions
-        _tell("versions", 30, STATE.why + ": nothing is corrected")
+        _tell("versions", 30, "%s: %s: nothing is corrected" % (LOGGER, STATE.why))
         return
     STATE.ideep = ideep
     tools = _Tools(ideep, chainer)
     for name in NAMES:
-        if name not in needed:
-            STATE.not_active[name] = "these versions do not need it"
-        elif name in off:
-            STATE.not_active[name] = "switched off by %s" % SWITCH
+        why = "" if name in needed else "these versions do not need it"
+        if name in off:
+            why = "switched off by %s" % SWITCH
+        try:
+            why = why or INSTALL[name](tools) or ""
+        except Exception as error:
+            why = "%s: %s" % (type(error).__name__, error)
+            _problem(name, error)
+        if why:
+            STATE.not_active[name] = why
         else:
-            try:
-                STATE.not_active[name] = INSTALL[name](tools) or ""
-            except Exception as error:
-                STATE.not_active[name] = "%s: %s" % (type(error).__name__, error)
-                _problem(name, error)
-            if not STATE.not_active[name]:
-                del STATE.not_active[name]
-                STATE.active[name] = ""
+            STATE.active.add(name)
     STATE.why = "" if STATE.active else "no correction could be made"
 
 
@@ -282,13 +251,14 @@ class _Layouts(object):
         libraries = process.named("libmkldnn.")
         if len(libraries) != 1:
             raise LookupError("%d libraries libmkldnn are mapped" % len(libraries))
-        self.ctypes, self.cell = process.ctypes, process.cell
-        ctypes = self.ctypes
-        library = ctypes.PyDLL(libraries[0])
-        self.describe = library.mkldnn_primitive_get_primitive_desc
-        self.describe.argtypes = [ctypes.c_void_p, ctypes.c_void_p]
-        self.query = library.mkldnn_primitive_desc_query_memory_d
-        self.query.argtypes, self.query.restype = [ctypes.c_void_p], ctypes.c_void_p
+        self.ctypes, self.cell, pointer = process.ctypes, process.cell, process.ctypes.c_void_p
+        library = process.ctypes.PyDLL(libraries[0])
+        self.describe, self.query = (
+            library.mkldnn_primitive_get_primitive_desc,
+            library.mkldnn_primitive_desc_query_memory_d,
+        )
+        self.describe.argtypes = [pointer, pointer]
+        self.query.argtypes, self.query.restype = [pointer], pointer
         for array, known in zip(arrays, (3, 4, 5)):
             process.word(process.word(process.word(process.word(int(array.this)) + 8)))
             told = self.read(array)
@@ -343,22 +313,13 @@ class _Tools(object):
         return result
 
     def replace(self, owner, name, function):
-        """Put a function of ours in ideep4py, as the static method of a class of it (owner) or of the module (None)."""
-        if owner is None:
-            setattr(self.ideep, name, function)
-            return
+        """Put a function of ours in the place of a static method of a class of ideep4py."""
         old = getattr(self.ideep, owner)
         if not getattr(old, "_ideepdoctor", False):
             # Classes of SWIG are read-only; a class with their methods takes their place.
-            methods = dict((key, getattr(old, key)) for key in dir(old) if key in METHODS)
-            fields = dict((key, staticmethod(method)) for key, method in methods.items())
-            fields.update(_ideepdoctor=True, __doc__=old.__doc__, __module__=old.__module__)
-            setattr(self.ideep, owner, type(owner, (object,), fields))
+            fields = dict((key, staticmethod(getattr(old, key))) for key in dir(old) if key in METHODS)
+            setattr(self.ideep, owner, type(owner, (object,), dict(fields, _ideepdoctor=True, __doc__=old.__doc__)))
         setattr(getattr(self.ideep, owner), name, staticmethod(function))
-
-    def original(self, owner, name):
-        """The function that stands there now."""
-        return getattr(getattr(self.ideep, owner) if owner else self.ideep, name)
 
 
 OPERATORS = tuple("__%s%s__" % (i, name) for i in ("", "i") for name in ("mul", "truediv", "div", "add", "sub"))
@@ -395,19 +356,6 @@ class _TypePatch(object):
         self.numbers = process.word(id(self.kind) + self.AS_NUMBER)
         self.process = process
 
-    def slot(self, name):
-        """Offset of an operator's slot among the numbers' slots, and CPython's function that calls a method by name."""
-        word = self.process.word
-        starts = [word(id(self.probes[key]) + self.AS_NUMBER) for key in ("__hash__", name)]
-        found = []
-        for offset in range(0, (39 if sys.version_info[0] == 2 else 36) * 8, 8):  # PyNumberMethods
-            without, having = (word(start + offset) for start in starts)
-            if having and not without:
-                found.append((offset, having))
-        if len(found) != 1:
-            raise LookupError("%s has no slot of its own" % name)
-        return found[0]
-
     def method(self, name, function):
         """Set a method that is looked up by name."""
         self.prepare()
@@ -417,19 +365,23 @@ class _TypePatch(object):
     def operator(self, name, make):
         """Set ``make(original method or None)`` as an operator's method, once."""
         self.prepare()
-        old, word = self.dict.get(name), self.process.word
+        old, word, found = self.dict.get(name), self.process.word, []
         if getattr(old, "_ideepdoctor", False):
             return
-        offset, generic = self.slot(name)
-        held = word(self.numbers + offset)
+        # Its slot among the numbers' slots is the one that a class with the method fills, and a class without it not.
+        starts = [word(id(self.probes[key]) + self.AS_NUMBER) for key in ("__hash__", name)]
+        for offset in range(0, (39 if sys.version_info[0] == 2 else 36) * 8, 8):  # PyNumberMethods
+            without, generic = (word(start + offset) for start in starts)
+            if generic and not without:
+                found.append((self.numbers + offset, generic))
         # The wrapper of an operator holds the function of its slot: PyWrapperDescrObject's d_wrapped.
-        known = [0] if old is None else [word(id(old) + position) for position in range(16, 64, 8)]
-        if held not in known:
+        held = [0] if old is None else [word(id(old) + position) for position in range(16, 64, 8)]
+        if len(found) != 1 or word(found[0][0]) not in held:
             raise LookupError("the slot of %s is not where it should be" % name)
         function = make(old)
         function._ideepdoctor = True
         self.method(name, function)
-        self.process.cell(self.numbers + offset).value = generic
+        self.process.cell(found[0][0]).value = found[0][1]
 
 
 def _is_intel():
@@ -470,31 +422,25 @@ class _OpenMP(object):
 
     def fewer(self):
         """Whether a team may have fewer threads than that."""
-        return any(
-            library.omp_get_dynamic() or library.omp_get_thread_limit() < library.omp_get_max_threads()
-            for library in self.libraries
-        )
+        limits = [(library.omp_get_thread_limit(), library.omp_get_max_threads()) for library in self.libraries]
+        return any(few < many for few, many in limits) or any(library.omp_get_dynamic() for library in self.libraries)
 
 
 def wrong_channels(shape, threads, cache, fewer=False):
     """How many of the last channels get wrong gradients from MKL-DNN 0.14's BatchNormalization of plain arrays.
 
-    It takes the channels in blocks that fill half of the cache of all threads, and where the last block has fewer
-    channels than there are threads, and the others have not, it adds up that last block wrongly.
-
-    Args:
-        shape: (N, C, H, W).
-        cache: bytes that it takes for one core's share; None if unknown, then the answer is the most that it can be.
-        fewer: whether a team may have fewer threads.
+    It takes the channels in blocks that fill half of the cache of all threads. Where the last block has fewer channels
+    than there are threads, and the others have not, it adds up that last block wrongly. ``shape`` is (N, C, H, W),
+    ``cache`` the bytes that it takes for one core's share (None if unknown: the answer is the most that it can be),
+    ``fewer`` whether a team may have fewer threads.
     """
     count, channels, height, width = shape
     image = count * height * width
     if threads < 2 or channels < 2:
         return 0
     if cache is None:
-        if image * channels * 8 <= LEAST_CACHE * threads // 2:
-            return 0
-        return min(threads, channels) - 1
+        known = image * channels * 8 <= LEAST_CACHE * threads // 2 or channels <= threads and not fewer
+        return 0 if known else min(threads, channels) - 1
     half = cache * threads // 2
     block = half // (image * 8)
     if image * channels * 4 < half // 2 or not 0 < block < channels or (block < threads and not fewer):
@@ -505,7 +451,7 @@ def wrong_channels(shape, threads, cache, fewer=False):
 
 def _install_bn(tools):
     np, ideep = tools.np, tools.ideep
-    original = tools.original("batchNormalization", "Backward")
+    original = ideep.batchNormalization.Backward
     openmp = _OpenMP()
     cache = CACHE_NOT_INTEL if _is_intel() is False else None
 
@@ -516,18 +462,20 @@ def _install_bn(tools):
         return original(x, gy, mean, variance, gamma, eps)
 
     def backward(x, gy, mean, variance, gamma, eps):
+        layout = None
         try:
             # With unequal layouts the primitive reads one as the other. Chainer from 6 on hands over plain ones.
-            layouts = tools.layout(x), tools.layout(gy)
-            if layouts[0] != layouts[1]:
+            layout = tools.layout(x)
+            if layout is None:
+                x, gy = ideep.array(tools.plain(x)), ideep.array(tools.plain(gy))
+            elif layout != tools.layout(gy):
                 gy = tools.like(x, gy)
                 _count("bn")
         except Exception as error:
             _problem("bn", error)
-            return original(x, gy, mean, variance, gamma, eps)
         result = original(x, gy, mean, variance, gamma, eps)
         try:
-            if layouts[0] is None or layouts[0] in PLAIN:
+            if layout is None or layout in PLAIN:
                 fewer, shape = openmp.fewer(), x.shape
                 wrong = max(wrong_channels(shape, threads, cache, fewer) for threads in openmp.threads())
                 if wrong:
@@ -548,7 +496,7 @@ def _install_bn(tools):
     tools.replace("batchNormalization", "Backward", backward)
 
 
-def _install_arithmetic(tools):
+def _install_operand(tools):
     """Set the methods of + - * / once; which of the corrections they make is looked up when they are called."""
     np, mdarray, ndarray = tools.np, tools.mdarray, tools.np.ndarray
     names = [("mul", np.multiply), ("truediv", np.true_divide), ("add", np.add), ("sub", np.subtract)]
@@ -605,7 +553,7 @@ def _install_arithmetic(tools):
 
 
 def _install_product(tools):
-    _install_arithmetic(tools)
+    _install_operand(tools)
     tools.always = True
 
 
@@ -615,7 +563,7 @@ def _install_optimizer(tools):
 
     if tools.always:
         return "product does it everywhere"
-    _install_arithmetic(tools)
+    _install_operand(tools)
     inside = tools.inside = threading.local()
 
     def in_rule(original):
@@ -637,23 +585,16 @@ def _install_optimizer(tools):
 
 
 def _install_power(tools):
-    def make(_original):
-        def power(self, other, modulus=None):
-            _count("power")
-            other = tools.plain(other) if isinstance(other, tools.mdarray) else other
-            return pow(tools.plain(self), other) if modulus is None else pow(tools.plain(self), other, modulus)
+    def power(self, other, *modulus):
+        _count("power")
+        return pow(tools.plain(self), tools.plain(other) if isinstance(other, tools.mdarray) else other, *modulus)
 
-        return power
+    def right_power(self, other):
+        _count("power")
+        return pow(other, tools.plain(self))
 
-    def make_right(_original):
-        def right_power(self, other):
-            _count("power")
-            return pow(other, tools.plain(self))
-
-        return right_power
-
-    tools.type.operator("__pow__", make)
-    tools.type.method("__rpow__", make_right(None))
+    tools.type.operator("__pow__", lambda _original: power)
+    tools.type.method("__rpow__", right_power)
 
 
 def _install_fixedbn(tools):
@@ -672,8 +613,8 @@ def _install_fixedbn(tools):
 
 
 def _install_load(tools):
-    np, mdarray = tools.np, tools.mdarray
-    original = tools.original(None, "basic_copyto")
+    np, ideep, mdarray = tools.np, tools.ideep, tools.mdarray
+    original = ideep.basic_copyto
 
     def basic_copyto(destination, source):
         try:
@@ -694,7 +635,7 @@ def _install_load(tools):
             _problem("load", error)
         return original(destination, source)
 
-    tools.replace(None, "basic_copyto", basic_copyto)
+    ideep.basic_copyto = basic_copyto
 
 
 def _install_pickle(tools):
@@ -703,8 +644,7 @@ def _install_pickle(tools):
 
     def reduce_array(array):
         _count("pickle")
-        layout = tools.layout(array)
-        kind = "w" if layout is not None and layout >= FIRST_OF_WEIGHTS else "d"
+        kind = "w" if (tools.layout(array) or 0) >= FIRST_OF_WEIGHTS else "d"
         # ideep4py.array, by its name: a program without this guard can load it, too.
         return ideep.array, (tools.np.array(tools.plain(array)), kind)
 
@@ -722,7 +662,7 @@ def _block(tools, array):
 
 def _install_concat(tools):
     np, ideep = tools.np, tools.ideep
-    original = tools.original("concat", "Forward")
+    original = ideep.concat.Forward
 
     def forward(arrays, axis):
         try:
@@ -730,17 +670,14 @@ def _install_concat(tools):
                 parts = [arrays[index] for index in range(len(arrays))]
                 block = _block(tools, parts[0])
                 if block and any(part.shape[1] % block for part in parts[1:]):
-                    if tools.new:
-                        # MKL-DNN takes the first one's layout for all.
-                        parts[0] = ideep.array(tools.plain(parts[0]))
-                        arrays = ideep.mdarrayVector()
-                        for part in parts:
-                            arrays.push_back(part)
-                        result = original(arrays, axis)
-                    else:
-                        result = ideep.array(np.concatenate([tools.plain(part) for part in parts], 1))
                     _count("concat")
-                    return result
+                    if not tools.new:
+                        return ideep.array(np.concatenate([tools.plain(part) for part in parts], 1))
+                    # MKL-DNN takes the first one's layout for all.
+                    changed = ideep.mdarrayVector()
+                    for part in [ideep.array(tools.plain(parts[0]))] + parts[1:]:
+                        changed.push_back(part)
+                    arrays = changed
         except Exception as error:
             _problem("concat", error)
         return original(arrays, axis)
@@ -750,7 +687,7 @@ def _install_concat(tools):
 
 def _install_split(tools):
     np, ideep = tools.np, tools.ideep
-    original = tools.original("concat", "Backward")
+    original = ideep.concat.Backward
 
     def backward(array, offsets, axis):
         try:
@@ -785,33 +722,25 @@ def lrn_gradient(np, x, gy, n, k, alpha, beta):
     unit += np.float32(k)
     if beta == 0.75:  # powers take five times as long as roots
         scale = np.sqrt(unit)
-        scale *= np.sqrt(scale)
-        np.reciprocal(scale, scale)
+        scale = 1 / (scale * np.sqrt(scale))
     else:
         scale = unit ** np.float32(-beta)
     gx = gy * scale
-    inner = gx * x
-    inner /= unit
-    inner = window(inner)
-    inner *= x
-    inner *= np.float32(2 * alpha * beta)
-    gx -= inner
-    return gx
+    return gx - window(gx * x / unit) * x * np.float32(2 * alpha * beta)
 
 
 def _install_lrn(tools):
     np, ideep = tools.np, tools.ideep
-    original_forward = tools.original("localResponseNormalization", "Forward")
-    original_backward = tools.original("localResponseNormalization", "Backward")
+    normalization = ideep.localResponseNormalization
+    original_forward, original_backward = normalization.Forward, normalization.Backward
 
     def odd(parameters):
         """The window that Chainer means: n // 2 channels to each side, where MKL-DNN takes n in all."""
-        n = parameters.n
-        if n % 2:
-            return parameters
-        alpha = parameters.alpha / n * (n + 1)
-        _count("lrn")
-        return ideep.localResponseNormalizationParam(n + 1, parameters.k, alpha, parameters.beta, parameters.algo_kind)
+        p, n = parameters, parameters.n
+        if n % 2 == 0:
+            _count("lrn")
+            p = ideep.localResponseNormalizationParam(n + 1, p.k, p.alpha / n * (n + 1), p.beta, p.algo_kind)
+        return p
 
     def forward(x, parameters):
         try:
@@ -827,9 +756,8 @@ def _install_lrn(tools):
             # the neighbours across blocks of 8, and takes 200 times as long as NumPy for plain ones.
             layout = tools.layout(x)
             if layout != NCHW16C or tools.layout(gy) != layout or parameters.n != 5 or parameters.beta != 0.75:
-                alpha = parameters.alpha / parameters.n
-                arrays = np, tools.plain(x), tools.plain(gy)
-                gx = lrn_gradient(*(arrays + (parameters.n, parameters.k, alpha, parameters.beta)))
+                values = parameters.n, parameters.k, parameters.alpha / parameters.n, parameters.beta
+                gx = lrn_gradient(np, tools.plain(x), tools.plain(gy), *values)
                 _count("lrn")
                 return ideep.array(gx)
         except Exception as error:
@@ -842,8 +770,7 @@ def _install_lrn(tools):
 
 def _install_maxpool(tools):
     np, ideep, chainer = tools.np, tools.ideep, tools.chainer
-    original_forward = tools.original("pooling2D", "Forward")
-    original_backward = tools.original("pooling2D", "Backward")
+    original_forward, original_backward = ideep.pooling2D.Forward, ideep.pooling2D.Backward
     maximum = ideep.pooling2DParam.pooling_max
 
     def has_nan(x):
@@ -875,7 +802,8 @@ def _install_maxpool(tools):
     def backward(x, gy, workspace, p, *more):
         try:
             if workspace is not None and not more and p.algo_kind == maximum:
-                graph = getattr(workspace, "_ideepdoctor", None)
+                # getattr would ask NumPy for what is not there, and make the workspace plain.
+                graph = workspace.__dict__.get("_ideepdoctor")
                 if graph is not None:
                     graph[0].cleargrad()
                     graph[1].grad = np.array(tools.plain(gy))
@@ -883,7 +811,8 @@ def _install_maxpool(tools):
                         graph[1].backward()
                     _count("maxpool")
                     return ideep.array(graph[0].grad)
-                if tools.layout(workspace) != tools.layout(x):
+                layout = tools.layout(x)
+                if layout is None or layout != tools.layout(workspace):
                     # x was read through NumPy since, and made plain: the places of the maxima are in the old order.
                     sizes = p.kh, p.kw, p.sy, p.sx, p.pad_lh, p.pad_lw, p.pad_rh, p.pad_rw, maximum
                     workspace = original_forward(x, ideep.pooling2DParam(gy.shape, *sizes))[1]
@@ -896,20 +825,7 @@ def _install_maxpool(tools):
     tools.replace("pooling2D", "Backward", backward)
 
 
-INSTALL = {
-    "bn": _install_bn,
-    "product": _install_product,
-    "optimizer": _install_optimizer,
-    "load": _install_load,
-    "concat": _install_concat,
-    "split": _install_split,
-    "lrn": _install_lrn,
-    "maxpool": _install_maxpool,
-    "fixedbn": _install_fixedbn,
-    "power": _install_power,
-    "operand": _install_arithmetic,
-    "pickle": _install_pickle,
-}
+INSTALL = dict((name, globals()["_install_" + name]) for name in NAMES)
 
 
 class _Loader(object):
