@@ -377,7 +377,7 @@ def smoke(
 @app.command()
 def lint(
     paths: Annotated[
-        list[str], typer.Argument(metavar="FILE...", help="Python files, notebooks, folders; - is standard input.")
+        list[str], typer.Argument(metavar="FILE", help="Python files, notebooks, folders; - is standard input.")
     ],
     select: Annotated[
         str, typer.Option("--select", envvar="IDEEPDOCTOR_SELECT", help="Codes or families: IDP902,91x.")
