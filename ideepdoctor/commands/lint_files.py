@@ -153,7 +153,7 @@ def _why(error: Exception) -> str:
         return "there is no such file or folder"
     if isinstance(error, OSError) and error.strerror:
         return error.strerror[0].lower() + error.strerror[1:]
-    return str(error)
+    return "no file can have this name"  # a null character, which stat refuses with another text in each Python
 
 
 def printable(path: str) -> str:

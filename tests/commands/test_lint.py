@@ -152,7 +152,7 @@ def test_bad_input_is_one_clear_line(tmp_path):
         "dangling.py": "dangling.py: there is no such file or folder",
         "ring.py": "ring.py: too many levels of symbolic links",
         "/dev/zero": "/dev/zero: is larger than 4 MB: no program that a person wrote",
-        "a\0b": "a\0b: embedded null byte",
+        "a\0b": "a\0b: no file can have this name",
         "a/b.py/c.py": "a/b.py/c.py: there is no such file or folder",
         "bad.py/c.py": "bad.py/c.py: not a directory",
         "n" * 300: f"{'n' * 300}: file name too long",
