@@ -10,6 +10,8 @@ from ideepdoctor.lint.names import Names
 from ideepdoctor.lint.objects import Objects
 from ideepdoctor.lint.source import Source
 
+_RUNS = (ast.Module, ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+
 
 class Module:
     """One program, looked into as far as a check asks.
@@ -24,23 +26,22 @@ class Module:
         self.names = Names(source.tree)
         self.converting = converting
         self._objects: dict[ast.AST, Objects] = {}
+        self._functions = [node for node in self.names.nodes if isinstance(node, _RUNS)]
         self.imported = {path.split(".")[0] for _, path in self.names.imports()}
         """First parts of the names of all modules that are imported."""
 
     def objects(self, node: ast.AST) -> Objects:
         """The objects of the function (or module level) in which a node runs."""
-        function = self.names.function_of(node)
-        if function not in self._objects:
-            self._objects[function] = Objects(self.names, Flow(function))
-        return self._objects[function]
+        return self._of(self.names.function_of(node))
 
     def functions(self) -> Iterator[Objects]:
         """The module's own level, then every function."""
-        for node in self.names.nodes:
-            if isinstance(node, ast.Module | ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
-                if node not in self._objects:
-                    self._objects[node] = Objects(self.names, Flow(node))
-                yield self._objects[node]
+        return (self._of(node) for node in self._functions)
+
+    def _of(self, function: ast.AST) -> Objects:
+        if function not in self._objects:
+            self._objects[function] = Objects(self.names, Flow(function))
+        return self._objects[function]
 
     def path(self, node: ast.AST | None) -> str:
         """The dotted path of a name, attribute or of what a call calls; empty where it is not certain."""
