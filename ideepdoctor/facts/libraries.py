@@ -189,7 +189,7 @@ def _text_lists(part: Answer) -> dict[str, tuple[str, ...]]:
 
 
 def _world(answer: Answer, objects: Mapping[str, ElfFile]) -> World:
-    variables = answer.part("variables")
+    variables, tokens = answer.part("variables"), answer.text_by_name("tokens") or {}
     return World(
         files=objects,
         executable=answer.text("executable"),
@@ -199,6 +199,8 @@ def _world(answer: Answer, objects: Mapping[str, ElfFile]) -> World:
         cache=tuple((str(name), str(path)) for name, path in answer.rows("cache", 2)),
         default_folders=answer.texts("default_folders"),
         hwcaps=answer.texts("hwcaps"),
+        lib=tokens.get("LIB", "lib/x86_64-linux-gnu"),
+        platform=tokens.get("PLATFORM", "x86_64"),
     )
 
 

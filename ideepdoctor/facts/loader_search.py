@@ -49,7 +49,7 @@ class World:
     default_folders: tuple[str, ...] = ()
     hwcaps: tuple[str, ...] = ()
     lib: str = "lib/x86_64-linux-gnu"
-    platform: str = "haswell"
+    platform: str = "x86_64"
     cwd: str | None = None
 
     def absolute(self, path: str) -> str | None:

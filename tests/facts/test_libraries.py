@@ -213,3 +213,12 @@ def test_what_numpy_needs_by_name_is_predicted_and_not_taken_from_the_process():
     }
     found = read_native(told, emulated=False)
     assert any("libblas.so: predicted /env/numpy.libs/libblas.so" in text for text in found.disagreements)
+
+
+def test_the_loaders_own_tokens_are_used():
+    told = answer(tokens={"LIB": "lib64", "PLATFORM": "haswell"})
+    told["objects"][BINDING]["rpath"] = "/x/$LIB/$PLATFORM"
+    told["objects"]["/x/lib64/haswell/libmkldnn.so.0"] = {"identity": "1:9", "bits": 64, "machine": 62}
+    found = read_native(told, emulated=False)
+    [taken] = [item for item in found.predicted if item.name == "libmkldnn.so.0"]
+    assert taken.path == "/x/lib64/haswell/libmkldnn.so.0"

@@ -830,3 +830,50 @@ def test_mkl_is_asked_in_a_child_of_its_own(tmp_path: Path) -> None:
     told = answer(home.python, start=True)["mkl_versions"]
     assert told == {str(folder / "libmklml_intel.so"): "Intel(R) Math Kernel Library Version 2018.0.3"}
     assert answer(home.python)["mkl_versions"] == {}
+
+
+@pytest.mark.parametrize("processors", [1, 3])
+def test_several_processes_find_what_one_finds(tmp_path: Path, processors: int, monkeypatch: pytest.MonkeyPatch):
+    expected = set()
+    for number in range(300):
+        folder = tmp_path / str(number % 7) / str(number)
+        folder.mkdir(parents=True)
+        if number % 10 == 0:
+            (folder / "libmkldnn.so.0").write_bytes(b"")
+            expected.add(str(folder / "libmkldnn.so.0"))
+    shut = tmp_path / "3" / "10"
+    expected -= {path for path in expected if path.startswith(f"{shut}/")}
+    payload = payload_module()
+    monkeypatch.setattr(payload, "processors", lambda: processors)
+    state = payload.Collection()
+    payload.Scouts(state, time.time() + 60, {str(shut)}).walk(str(tmp_path))
+    assert set(state.places) == expected
+    assert state.complete
+    assert state.entries == 7 + 300 + 30 - 1
+
+
+def test_a_process_that_dies_leaves_the_walk_incomplete(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    for number in range(300):
+        (tmp_path / str(number)).mkdir()
+    payload = payload_module()
+    monkeypatch.setattr(payload, "processors", lambda: 2)
+    monkeypatch.setattr(payload.Scout, "walk", lambda self, *rest, **options: os._exit(1))
+    state = payload.Collection()
+    payload.Scouts(state, time.time() + 60, set()).walk(str(tmp_path))
+    assert not state.complete
+
+
+def test_where_no_process_can_be_started_one_walks_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    for number in range(300):
+        (tmp_path / str(number)).mkdir()
+    (tmp_path / "299" / "libmkldnn.so").write_bytes(b"")
+    payload = payload_module()
+
+    def refuse() -> int:
+        raise OSError(11, "no more processes")
+
+    monkeypatch.setattr(payload, "processors", lambda: 2)
+    monkeypatch.setattr(payload.os, "fork", refuse)
+    state = payload.Collection()
+    payload.Scouts(state, time.time() + 60, set()).walk(str(tmp_path))
+    assert set(state.places) == {str(tmp_path / "299" / "libmkldnn.so")}
