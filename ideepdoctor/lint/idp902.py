@@ -39,7 +39,7 @@ class IDP902(Check):
 
     Why it matters
         Plain memory is copied into blocked weights. The model computes something else (off by 100 to 190 % in the
-        cases measured: Convolution2D and Deconvolution2D of 16, 32 or 64 channels, kernels of 1, 3 and 7), and no
+        cases measured: Convolution2D and Deconvolution2D to 32 and 64 channels, kernels of 1, 3 and 7), and no
         message is printed. Linear and BatchNormalization are right, and so are convolutions whose channels do not
         fill a block.
 

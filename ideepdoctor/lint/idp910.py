@@ -45,7 +45,7 @@ class IDP910(Check):
         result goes straight into a convolution.
 
     Why it matters
-        The gradient is wrong by 60 to 150 % where input and incoming gradient lie in different layouts, and no message
+        The gradient is wrong by 57 to 250 % where input and incoming gradient lie in different layouts, and no message
         is printed: every layer below learns from it. The forward pass is right; and so are convolution, relu, LRN,
         pooling, convolution (AlexNet, GoogLeNet), where both are blocked (measured: 6e-7).
 
