@@ -78,7 +78,7 @@ class IDP901(Check):
         """Report each model once, where its optimizer is set up or its weights are loaded."""
         if module.mentions("intel64") or module.never() or self._converts_elsewhere(module):
             return
-        if any(module.path(call).endswith(_GPU_ONLY) for call in module.names.calls()):
+        if _needs_gpu(module):
             return
         links = Links(module)
         trains = any(objects.setups for objects in module.functions())
@@ -166,6 +166,15 @@ def _leaves(module: Module, objects: Objects, model: Places) -> bool:
     return any(
         objects.method(event.step) in leaving and not event.step.guards and meet(event.places, everything)
         for event in objects.departures
+    )
+
+
+def _needs_gpu(module: Module) -> bool:
+    """Whether no run of the program is one on a CPU."""
+    return any(
+        module.path(step.node).endswith(_GPU_ONLY) and not step.guards
+        for objects in module.functions()
+        for step in objects.flow.calls()
     )
 
 

@@ -150,6 +150,7 @@ def forgotten(text: str) -> list[Severity]:
         "model = chainer.Sequential(L.Linear(1))\no = chainer.optimizers.SGD()\no.setup(model)\n",
         "model = Net()\nif a:\n    o = optimizers.SGD()\nelse:\n    o = optimizers.Adam()\no.setup(model)\n",
         TRAINED + "if gpu >= 0:\n    model.to_gpu()\n",
+        TRAINED + "if gpu >= 0:\n    chainer.cuda.check_cuda_available()\n    model.to_gpu()\n",
         "model = Net()\nserializers.load_npz('a', model)\ny = model(x)\n",
         "model = Net()\nserializers.load_npz('a', model)\ny = model.a(x)\n",
     ],
