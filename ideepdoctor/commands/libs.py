@@ -10,6 +10,7 @@ from ideepdoctor.errors import CouldNotCheck
 from ideepdoctor.model.facts import Facts
 from ideepdoctor.model.native import LibraryFile, Loaded, Native
 from ideepdoctor.model.report import Report
+from ideepdoctor.rules.deaths import how_it_ended
 from ideepdoctor.rules.matters import in_use, short_step, why
 
 _OPENMP_KINDS = ("iomp", "omp", "gomp")
@@ -139,10 +140,19 @@ def _table(facts: Facts, found: Native) -> list[str]:
         lines.append("  none")
     if folders:
         lines.append(f"PREFIX is {facts.python.prefix}")
-    return [*lines, *_openmp_lines(openmp(facts, found), folders), *_counted(found)]
+    return [*lines, *_openmp_lines(openmp(facts, found)), *_pair_lines(found), *_counted(found)]
 
 
-def _openmp_lines(told: dict[str, Any], folders: dict[str, str]) -> list[str]:
+def _pair_lines(found: Native) -> list[str]:
+    """What was measured of other packages in one process with ideep4py."""
+    lines = []
+    for pair in found.pairs or ():
+        before, after = ("works" if side.ok else how_it_ended(side) for side in (pair.before, pair.after))
+        lines.append(f"  {pair.package}: imported before ideep4py: {before}; after it: {after}")
+    return ["in one process, an operation in both", *lines] if lines else []
+
+
+def _openmp_lines(told: dict[str, Any]) -> list[str]:
     if not told["runtimes"]:
         return []
     lines = ["OpenMP"]

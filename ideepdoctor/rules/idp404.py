@@ -15,6 +15,8 @@ from ideepdoctor.rules.installed import fix_command, python_command, variable_st
 from ideepdoctor.rules.loading import ENV, elf, native
 from ideepdoctor.treatment.order import packages_first
 
+_BETTER = {"mxnet-mkl": "mxnet-mkl 1.6.0", "mxnet": "mxnet 1.6.0", "torch": "torch 1.7.1 or later"}
+"""Releases that were measured to work beside ideep4py in either order."""
 _FINE = {"ok": True, "seconds": 1.0}
 _ABORT = {"seconds": 1.0, **killed("SIGABRT", "mkldnn::error")}
 
@@ -84,7 +86,9 @@ class IDP404(Rule):
         first, second = (pair.module, "ideep4py") if before else ("ideep4py", pair.module)
         curable = before and not after and pair.module in packages_first(facts) and _own_environment(facts)
         if before and after:
-            next_step = f"use them in two processes, or another release of {pair.package.split()[0]}"
+            name = pair.package.split()[0]
+            better = _BETTER.get(name, f"another release of {name}")
+            next_step = f"use them in two processes, or take {better}"
         elif curable:
             next_step = fix_command(facts)
         else:

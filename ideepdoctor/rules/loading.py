@@ -37,6 +37,8 @@ def own_folder(found: Native) -> str:
 
 def is_own(found: Native, path: str) -> bool:
     """Whether a file lies in ideep4py's own folder, links followed."""
+    if found.binding is None:
+        return False
     folder = own_folder(found)
     real = found.objects[path].real_path if path in found.objects else path
     binding = found.objects.get(found.binding or "")

@@ -24,6 +24,8 @@ def why(found: Native, item: LibraryFile) -> str:
     """One clause: how it comes to be used, or why it is no conflict."""
     if item.file.problem is not None:
         return f"not usable: {item.file.problem}"
+    if found.binding is None:
+        return "there is no ideep4py here that could meet it"
     if in_use(found, item):
         return _used(found, item)
     if item.own or is_own(found, item.file.path):
@@ -34,7 +36,7 @@ def why(found: Native, item: LibraryFile) -> str:
         return "no conflict: DT_RPATH comes before LD_LIBRARY_PATH"
     if item.kind in ("openblas", "mkl"):
         return "no conflict: ideep4py does not need it"
-    return "no conflict: not on the search path of ideep4py"
+    return "no conflict: ideep4py does not take it"
 
 
 def _used(found: Native, item: LibraryFile) -> str:

@@ -81,7 +81,12 @@ def test_a_package_that_does_not_get_on_with_ideep4py_is_marked_too():
     died = {"ok": False, "seconds": 1.0, "signal": "SIGABRT"}
     pair = {"package": "mxnet-mkl 1.5.0", "module": "mxnet", "before": died, "after": died}
     facts, found = native({"files": [stranger(owner="mxnet-mkl 1.5.0")], "pairs": [pair]})
-    assert "! MKL-DNN 0.19.0, mxnet-mkl 1.5.0" in _table(facts, found)
+    lines = _table(facts, found)
+    assert "! MKL-DNN 0.19.0, mxnet-mkl 1.5.0" in lines
+    assert (
+        "  mxnet-mkl 1.5.0: imported before ideep4py: the process ended with SIGABRT; "
+        "after it: the process ended with SIGABRT"
+    ) in lines
     assert data(facts, found)["pairs"] == [
         {"package": "mxnet-mkl 1.5.0", "module": "mxnet", "before": False, "after": False}
     ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -66,8 +67,22 @@ def test_a_strangers_library_kills_the_first_operation(made, broken_copy):
     other = broken_copy("3.6", "--stack", "chainer4.5.0-ideep4py1.0.4")
     stranger = site_packages(other) / "ideep4py" / "lib" / "libmkldnn.so.0"
     answer = diagnose(env, LD_PRELOAD=str(stranger), LD_LIBRARY_PATH=str(stranger.parent))
-    assert "IDP313" in answer.codes("error"), answer.stdout
-    assert answer.code == 1
+    assert (answer.codes("error"), answer.code) == (["IDP401"], 1), answer.stdout
+
+
+def test_an_older_libstdcxx_on_the_search_path(made, tmp_path):
+    env, _ = made("3.7")
+    (tmp_path / "old.c").write_text("int old(void) { return 0; }\n")
+    (tmp_path / "old.map").write_text("GLIBCXX_3.4 { global: old; };\n")
+    options = ["-Wl,-soname,libstdc++.so.6", f"-Wl,--version-script,{tmp_path}/old.map"]
+    library = str(tmp_path / "libstdc++.so.6")
+    subprocess.run(["gcc", "-shared", "-fPIC", *options, "-o", library, str(tmp_path / "old.c")], check=True)
+    answer = diagnose(env, LD_LIBRARY_PATH=str(tmp_path))
+    assert (answer.codes(), answer.code) == (["IDP406"], 1), answer.stdout
+    [finding] = [item for item in answer.document["findings"] if item["code"] == "IDP406"]
+    assert finding["found"].startswith("libstdc++.so.6: version `"), finding
+    assert finding["treatment"]["next_step"] == "unset LD_LIBRARY_PATH"
+    assert any(item["path"] == library for item in finding["evidence"])
 
 
 def test_an_interpreter_without_a_wheel(tmp_path):

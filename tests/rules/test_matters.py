@@ -71,7 +71,7 @@ def test_the_winner_says_which_step_decided():
         (row("/x/libopenblas.so", "openblas"), "ideep4py does not need it"),
         (row("/x/libmkl_rt.so", "mkl"), "ideep4py does not need it"),
         (row("/x/libiomp5.so", "iomp", None, "LD_LIBRARY_PATH"), "before LD_LIBRARY_PATH"),
-        (row("/x/libomp.so", "omp"), "not on the search path"),
+        (row("/x/libomp.so", "omp"), "ideep4py does not take it"),
     ],
 )
 def test_what_is_not_used_says_why_it_is_no_conflict_or_when_it_is(item: LibraryFile, words: str):
@@ -104,6 +104,11 @@ def test_libgomp_beside_libiomp5_is_said_to_be_idle():
 def test_the_blas_of_numpy_is_named_as_such():
     blas = row("/x/libopenblas.so", "openblas")
     assert why(world(blas, started=process("/x/libopenblas.so")), blas) == "used by NumPy; ideep4py does not need it"
+
+
+def test_without_ideep4py_nothing_matters():
+    item = row("/lib/libgomp.so.1", "gomp")
+    assert why(world(item, binding=None, predicted=()), item) == "there is no ideep4py here that could meet it"
 
 
 def test_a_step_is_shortened_to_the_name_of_its_file():
