@@ -1,4 +1,4 @@
-"""IDP609: LRN beside a convolution computes wrong gradients."""
+"""IDP609: LRN between two layouts computes wrong gradients."""
 
 from __future__ import annotations
 
@@ -9,16 +9,17 @@ from ideepdoctor.rules.proof import check, smoke
 
 
 class IDP609(HazardRule):
-    """The gradient of local response normalization is wrong where a convolution stands before or after it.
+    """The gradient of local response normalization is wrong where only one side of it is in iDeep's own layout.
 
     What it checks
         F.local_response_normalization before and after a convolution, forward and backward, against NumPy in float64.
 
     Why it matters
         The kernel is wrong when input and incoming gradient lie in different layouts: a convolution's output with a
-        plain gradient, or a plain array whose gradient comes from a convolution. AlexNet and GoogLeNet are built like
-        that: every layer below learns from gradients that are off by more than 100 %, at any number of threads and
-        without a message. The forward pass is right.
+        plain gradient (LRN before a Linear layer, or as the last layer), or a plain array whose gradient comes from a
+        convolution (LRN at the input). Every layer below learns from wrong gradients, at any number of threads and
+        without a message. The forward pass is right, and so is convolution, LRN, pooling, convolution, as in AlexNet
+        and GoogLeNet, where both sides have the same layout.
 
     How to fix
         Make both plain: ``F.local_response_normalization(h + 0) * 1.0``. (``h + 0`` alone, or ``use_ideep='never'``
@@ -28,11 +29,11 @@ class IDP609(HazardRule):
         Measured with 2.0.0.post3 and Chainer 5.4.0 to 7.8.1, and less so with 1.0.3 and 4.0.0b4; right with 1.0.4.
     """
 
-    title = "LRN beside a convolution computes wrong gradients here"
+    title = "LRN between two layouts computes wrong gradients here"
     severity = Severity.WARNING
     hazard = "H14"
     needed = "gradients that agree with NumPy"
-    consequence = "AlexNet, GoogLeNet and their like learn from wrong gradients below the LRN, silently"
+    consequence = "an LRN at the input or before a Linear layer gives wrong gradients below it, silently"
     next_step = "write F.local_response_normalization(h + 0) * 1.0 for it"
     ok = (
         Example("right", smoke(check("local_response_normalization", "right", "H14", 1e-6))),
