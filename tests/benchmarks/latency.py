@@ -1,4 +1,4 @@
-"""Time what a person waits for: ``--help`` against a bare import of typer and rich, and ``diagnose``, quick and full.
+"""Time what a person waits for: ``--help`` against a bare import of typer and rich, ``diagnose``, quick and full, and ``libs``.
 
     .venv/bin/python tests/benchmarks/latency.py --python ENVIRONMENT [--rounds 11]
 
@@ -34,6 +34,7 @@ def main() -> None:
         "ideepdoctor --help": [*DOCTOR, "--help"],
         "diagnose --quick": [*DOCTOR, "diagnose", "--quick", "--python", options.python],
         "diagnose": [*DOCTOR, "diagnose", "--python", options.python],
+        "libs": [*DOCTOR, "libs", "--python", options.python],
     }
     times: dict[str, list[float]] = {name: [] for name in commands}
     for _ in range(options.rounds + 1):
