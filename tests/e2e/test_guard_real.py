@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from typing import Any
 import pytest
 
 from ideepdoctor.targets.target import payload_source
-from tests.e2e.environments import Answer, copy_environment, site_packages
+from tests.e2e.environments import QEMU, Answer, copy_environment, site_packages
 
 pytestmark = pytest.mark.e2e
 
@@ -117,7 +118,7 @@ def around(function, place, channels=16, of=1):
     return compare(run, arrays)
 '''
 
-PROGRAM += r'''
+PROGRAM += r"""
 # ---------------------------------------------------------------- H1
 
 THREADS = int(os.environ["OMP_NUM_THREADS"])
@@ -176,7 +177,8 @@ ONE = {
 TWO = {
     "g*h": lambda g, h: g * h, "g/(h*h+1)": lambda g, h: g / (F.square(h) + 1), "g-h": lambda g, h: g - h,
     "fma": lambda g, h: g * h + h, "lerp": lambda g, h: F.sigmoid(g) * h + (1 - F.sigmoid(g)) * F.tanh(h),
-    "glu": lambda g, h: g * F.sigmoid(h), "maximum": F.maximum, "interpolate": lambda g, h: F.linear_interpolate(g, h, g),
+    "glu": lambda g, h: g * F.sigmoid(h), "maximum": F.maximum,
+    "interpolate": lambda g, h: F.linear_interpolate(g, h, g),
 }
 for place in ("after", "before", "both"):
     for name in sorted(ONE):
@@ -236,7 +238,7 @@ def _():
     except ValueError:
         return True, []
     return False, [(None, np.zeros(1))]
-'''
+"""
 
 PROGRAM += r'''
 # ---------------------------------------------------------------- H3, H4, H10
@@ -296,7 +298,8 @@ def both(make):
 
 def outputs(net, dtype):
     with chainer.using_config("train", False):
-        return [net(Variable(normal((4, 16, 8, 8), 1).astype(dtype))).data] + [p.data for _, p in sorted(net.namedparams())]
+        y = net(Variable(normal((4, 16, 8, 8), 1).astype(dtype)))
+    return [y.data] + [param.data for _, param in sorted(net.namedparams())]
 
 
 SLOW_RULES = ["AdaDelta", "SMORMS3", "RMSprop", "RMSpropGraves", "NesterovAG", "CorrectedMomentumSGD", "AMSGrad"]
@@ -384,10 +387,11 @@ def _():
     ours = pickle.loads(text)
     with plain():
         net = Net()
-    return all(map(is_ours, ours)), list(zip(ours, [net.conv.W.data, net.bn.gamma.data, net.out.W.data, np.array(blocked())]))
+    true = [net.conv.W.data, net.bn.gamma.data, net.out.W.data, np.array(blocked())]
+    return all(map(is_ours, ours)), list(zip(ours, true))
 '''
 
-PROGRAM += r'''
+PROGRAM += r"""
 # ---------------------------------------------------------------- H5, H7, H8, H14
 
 
@@ -437,7 +441,7 @@ def split(channels, ends, axis=1):
 for channels, ends in ((16, 2), (16, [4, 9]), (8, [4]), (32, [8, 16]), (24, [12]), (48, [8, 24])):
     case("split", "%d at %s" % (channels, ends), True)(lambda c=channels, e=ends: split(c, e))
 for channels, ends, axis in ((32, 2, 1), (48, 3, 1), (24, [8], 1), (16, 2, 2), (16, 2, 3), (16, 2, 0)):
-    case("split", "%d at %s, axis %d" % (channels, ends, axis))(lambda c=channels, e=ends, a=axis: split(c, e, a))
+    case("split", "%d at %s, axis %d" % (channels, ends, axis), True)(lambda c=channels, e=ends, a=axis: split(c, e, a))
 
 
 def lrn(place, channels, n, k, alpha, beta, read=False):
@@ -515,21 +519,27 @@ functions("convolution_2d without bias", convolution, [normal((2, 16, 9, 9), 1),
 for stride, pad in ((1, 1), (2, 0)):
     def deconvolution(x, w, b=None, stride=stride, pad=pad):
         return F.deconvolution_2d(x, w, b, stride, pad)
-    functions("deconvolution_2d %s" % ((stride, pad),), deconvolution, [normal((2, 3, 5, 6), 1), normal((3, 4, 3, 3), 2, 0.2), normal((4,), 3)])
+    arrays = [normal((2, 3, 5, 6), 1), normal((3, 4, 3, 3), 2, 0.2), normal((4,), 3)]
+    # Chainer adds the bias in NumPy.
+    functions("deconvolution_2d %s" % ((stride, pad),), deconvolution, arrays, uses=False)
+    functions("deconvolution_2d %s without bias" % ((stride, pad),), deconvolution, arrays[:2])
 functions("linear", F.linear, [normal((4, 30), 1), normal((7, 30), 2, 0.2), normal((7,), 3)], twice=True)
 functions("relu", F.relu, [normal((4, 16, 5, 5), 1)], twice=True)
 functions("relu of a matrix", F.relu, [normal((4, 30), 1)])
 functions("leaky_relu", F.leaky_relu, [normal((4, 16, 5, 5), 1)])
-functions("batch_normalization", F.batch_normalization, [normal((4, 16, 5, 5), 1), 1 + normal((16,), 2, 0.1), normal((16,), 3)], uses=False)
-functions("batch_normalization of a matrix", F.batch_normalization, [normal((20, 6), 1), 1 + normal((6,), 2, 0.1), normal((6,), 3)], uses=False)
+for shape in ((4, 16, 5, 5), (20, 6)):
+    arrays = [normal(shape, 1), 1 + normal(shape[1:2], 2, 0.1), normal(shape[1:2], 3)]
+    functions("batch_normalization %s" % (shape,), F.batch_normalization, arrays, uses=False)
 for cover_all in (True, False):
-    functions("max_pooling_2d, cover_all %s" % cover_all, lambda x, c=cover_all: F.max_pooling_2d(x, 3, 2, 1, c), [normal((2, 16, 8, 8), 1)])
+    def pooling(x, cover_all=cover_all):
+        return F.max_pooling_2d(x, 3, 2, 1, cover_all)
+    functions("max_pooling_2d, cover_all %s" % cover_all, pooling, [normal((2, 16, 8, 8), 1)])
 functions("average_pooling_2d", lambda x: F.average_pooling_2d(x, 3, 2, 1), [normal((2, 16, 8, 8), 1)])
 functions("local_response_normalization", F.local_response_normalization, [normal((2, 16, 6, 6), 1)])
 functions("concat", lambda *xs: F.concat(xs), [normal((2, c, 4, 4), c) for c in (3, 16, 8)])
 functions("concat, axis 2", lambda *xs: F.concat(xs, 2), [normal((2, 16, c, 4), c) for c in (3, 2, 8)])
 functions("split_axis", lambda x: F.concat(F.split_axis(x, [3, 8], 1)[::-1]), [normal((2, 16, 4, 4), 1)])
-functions("add", lambda x, y: x + y, [normal((4, 16, 5, 5), 1), normal((4, 16, 5, 5), 2)])
+functions("add", lambda x, y: x + y, [normal((4, 16, 5, 5), 1), normal((4, 16, 5, 5), 2)], uses=False)
 functions("add of three", F.add, [normal((4, 16, 5, 5), s) for s in (1, 2, 3)])
 
 
@@ -544,14 +554,14 @@ def _():
         mask = np.array(y.data) / x.data
         share = float((mask == 0).mean())
     return used, [(y.data, x.data * mask), (x.grad, normal(y.shape, 2) * mask), (abs(share - 0.4) < 0.05, True)]
-'''
+"""
 
-PROGRAM += r'''
+PROGRAM += r"""
 # ---------------------------------------------------------------- right anyway: the same bits, and by iDeep
 
 
 def digest(arrays):
-    return hashlib.sha1(b"".join(np.ascontiguousarray(np.array(a)).tobytes() for a in arrays if a is not None)).hexdigest()
+    return hashlib.sha1(b"".join(np.array(array).tobytes() for array in arrays if array is not None)).hexdigest()
 
 
 SAME = {}
@@ -577,7 +587,7 @@ for channels in (16, 24, 5):
     same("max pooling, %d" % channels, chain(lambda h: F.max_pooling_2d(h, 3, 2), channels))
     same("average pooling, %d" % channels, chain(lambda h: F.average_pooling_2d(h, 3, 2), channels))
 same("linear", lambda: derive(F.linear, [normal((32, 128), 1), normal((64, 128), 2), normal((64,), 3)], np.float32))
-same("concat", lambda: derive(lambda x, w: F.concat([conv(x, w), conv(x, w)]), [normal(SHAPE, 1), normal((32, 16, 3, 3), 2)], np.float32))
+same("concat", chain(lambda h: F.concat([h, F.relu(h)])))
 same("sum", chain(lambda h: h + h))
 same("lrn in blocks of 16", lambda: derive(lambda x, w, v: conv(F.local_response_normalization(conv(x, w)), v),
      [normal(SHAPE, 1), normal((16, 16, 3, 3), 2, 0.1), normal((16, 16, 3, 3), 3, 0.1)], np.float32))
@@ -643,7 +653,7 @@ def training(how):
         if how is ideep:
             net.to_intel64()
         chainer.serializers.load_npz(os.path.join(folder, "net"), net)
-        optimizer = chainer.optimizers.AdaGrad(0.01)
+        optimizer = chainer.optimizers.AdaGrad(0.003)
         optimizer.setup(net)
         losses = []
         random = np.random.RandomState(0)
@@ -672,6 +682,8 @@ def main():
                 used, pairs = function()
                 worst = error(pairs)
                 limit = {"same": 0, "optimizer": 2e-4, "load": 2e-4, "pickle": 2e-4, "bn": 5e-5}.get(group, 2e-5)
+                # It divides differences of almost equal numbers: NumPy in float32 is 3 % off, without the guard 1200 %.
+                limit = 0.1 if name == "MSVAG" else limit
                 told.update(status="right" if worst <= limit else "wrong", error=min(worst, 1e9), used=used)
             except Exception as problem:
                 told.update(status="raised", message="%s: %s" % (type(problem).__name__, problem))
@@ -687,7 +699,10 @@ def main():
             with os.fdopen(ending, "rb") as stream:
                 text = stream.read()
             _, status = os.waitpid(child, 0)
-            told = json.loads(text.decode("utf-8")) if text and not status else dict(told, status="died", signal=status & 127)
+            if text and not status:
+                told = json.loads(text.decode("utf-8"))
+            else:
+                told.update(status="died", signal=status & 127)
         else:
             run()
         print("\n" + json.dumps(told))
@@ -696,4 +711,273 @@ def main():
 
 
 main()
-'''
+"""
+
+
+@dataclass(frozen=True)
+class Run:
+    """What the cases told in one process."""
+
+    cases: dict[tuple[str, str], dict[str, Any]]
+    guard: dict[str, Any] | None
+    same: dict[str, str]
+    text: str
+
+    def not_right(self, *groups: str) -> dict[tuple[str, str], Any]:
+        """Cases of these groups (none named: all) that are not right, with how."""
+        return {
+            key: told.get("error") or told.get("message") or told.get("signal")
+            for key, told in self.cases.items()
+            if told["status"] != "right" and (not groups or key[0] in groups)
+        }
+
+    def kinds(self, group: str) -> set[str]:
+        return {told["status"] for key, told in self.cases.items() if key[0] == group} - {"right"}
+
+
+def start(python: str, code: str, *words: str, threads: int = 2, **environ: str) -> subprocess.CompletedProcess[str]:
+    env = {**os.environ, "OMP_NUM_THREADS": str(threads), **environ}
+    command = [python, "-c", code, *words]
+    return subprocess.run(command, env=env, capture_output=True, text=True, timeout=600)
+
+
+def run(python: str, groups: str, *more: str, threads: int = 2, guard: str = "", before: str = "") -> Run:
+    """Run groups of cases with IDEEPDOCTOR_GUARD=guard."""
+    done = start(python, before + PROGRAM, groups, *more, threads=threads, IDEEPDOCTOR_GUARD=guard)
+    assert done.returncode == 0, done.stderr[-3000:]
+    told = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    cases = {(row["group"], row["name"]): row for row in told[:-1]}
+    return Run(cases, told[-1]["guard"], told[-1]["same"], done.stdout + done.stderr)
+
+
+Guarded = Callable[..., str]
+OLD = ("--stack", "chainer5.4.0-ideep4py2.0.0.post3")
+MIDDLE = ("--stack", "chainer6.7.0-ideep4py2.0.0.post3")
+NAMES = ("bn", "product", "load", "concat", "split", "lrn", "maxpool", "fixedbn", "power", "operand", "pickle")
+
+
+@pytest.fixture(scope="module")
+def guarded(made: Made, tmp_path_factory: pytest.TempPathFactory) -> Guarded:
+    """``guarded("3.7", "--stack", NAME)``: the Python of an environment that has the guard, as setup would leave it."""
+    known: dict[tuple[str, ...], str] = {}
+
+    def make(version: str, *options: str) -> str:
+        if (version, *options) not in known:
+            environment, _ = made(version, *options)
+            copy = copy_environment(environment, tmp_path_factory.mktemp("guarded") / "env")
+            (site_packages(copy) / "_ideepdoctor_guard.py").write_bytes(payload_source("guard"))
+            (site_packages(copy) / "_ideepdoctor_guard.pth").write_text("import _ideepdoctor_guard\n")
+            known[(version, *options)] = str(copy / "bin" / "python")
+        return known[(version, *options)]
+
+    return make
+
+
+def stacks(*quick: tuple[tuple[str, ...], int], slow: tuple[tuple[tuple[str, ...], int], ...] = ()) -> Any:
+    """Parameters: an environment and a number of threads each."""
+    marks = [(pair, ()) for pair in quick] + [(pair, pytest.mark.slow) for pair in slow]
+    return pytest.mark.parametrize(
+        ("stack", "threads"),
+        [pytest.param(*pair, id=f"{'-'.join(pair[0])}-{pair[1]}", marks=mark) for pair, mark in marks],
+    )
+
+
+EVERY = [(version, *stack) for version in ("3.7", "3.6", "2.7") for stack in ((), MIDDLE, OLD)]
+
+
+@stacks(
+    (("3.6",), 1),
+    (("3.7",), 2),
+    (("3.7",), 3),
+    (("2.7",), 4),
+    (("3.7", *OLD), 2),
+    slow=tuple((stack, threads) for stack in EVERY for threads in (1, 2, 3, 4)),
+)
+def test_wrong_or_dying_without_it_and_right_with_it(guarded: Guarded, stack: tuple[str, ...], threads: int) -> None:
+    python, old = guarded(*stack), OLD[1] in stack
+    wrong = run(python, "all", threads=threads, guard="off")
+    right = run(python, "all", threads=threads)
+    assert right.not_right() == {}
+    assert right.guard is not None and right.guard["problems"] == []
+    active = {name for name, row in right.guard["corrections"].items() if row["active"]}
+    assert active == set(NAMES)
+    assert all(right.guard["corrections"][name]["applied"] for name in ("product", "load", "lrn", "maxpool", "power"))
+
+    assert wrong.guard is not None and not wrong.guard["active"]
+    assert wrong.not_right("functions", "right", "same") == {}
+    for group in ("product", "load", "optimizer", "maxpool", "lrn"):
+        assert wrong.kinds(group) == {"wrong"}, group
+    for group in ("concat", "split", "operand"):
+        assert wrong.kinds(group) == {"died"}, group
+    assert wrong.kinds("power") == {"raised"}
+    assert wrong.kinds("fixedbn") == (set() if old else {"raised"})
+    assert wrong.kinds("pickle") == ({"raised", "died"} if stack[0] == "2.7" else {"raised"})
+    # Chainer 5 hands BatchNormalization arrays of unequal layouts, which is wrong with one thread, too.
+    assert wrong.kinds("bn") == ({"wrong"} if threads > 1 or old else set())
+
+    assert right.same == wrong.same and len(right.same) > 15
+    used = {key: told["used"] for key, told in right.cases.items() if key[0] in ("functions", "same", "right", "concat")}
+    assert [key for key in used if used[key] is False] == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("threads", [1, 2, 3, 4, 8])
+def test_batch_normalization_is_right_at_many_shapes(guarded: Guarded, threads: int) -> None:
+    seen = run(guarded("3.7"), "bn", "slow", threads=threads)
+    assert seen.not_right() == {} and len(seen.cases) > 100
+
+
+@pytest.mark.slow
+def test_every_optimizer_is_right(guarded: Guarded) -> None:
+    assert run(guarded("3.7"), "optimizer", "slow").not_right() == {}
+
+
+@pytest.mark.parametrize(
+    "stack", [("3.7",), *(pytest.param(stack, marks=pytest.mark.slow) for stack in EVERY if stack != ("3.7",))], ids=str
+)
+def test_a_training_agrees_with_numpy_only_with_the_guard(guarded: Guarded, stack: tuple[str, ...]) -> None:
+    def losses(how: str, guard: str = "") -> list[float]:
+        done = start(guarded(*stack), PROGRAM, "training", how, IDEEPDOCTOR_GUARD=guard)
+        assert done.returncode == 0, done.stderr[-2000:]
+        return json.loads(done.stdout.splitlines()[-1])["losses"]
+
+    def difference(found: list[float]) -> float:
+        return max(abs(ours - true) / true for ours, true in zip(found, numpy, strict=True))
+
+    numpy = losses("never")
+    assert len(numpy) == 50 and numpy[-1] < 0.7 * numpy[0]
+    assert difference(losses("auto")) < 1e-3
+    assert difference(losses("auto", "off")) > 0.05
+
+
+def test_each_correction_is_switched_off_by_its_name(guarded: Guarded) -> None:
+    without = run(guarded("3.7", *OLD), "product,power,optimizer,lrn,load", guard="-product,-lrn")
+    assert without.kinds("product") == without.kinds("lrn") == {"wrong"}
+    # The optimizers have a correction of their own, for this case.
+    assert without.not_right("power", "optimizer", "load") == {}
+    assert without.guard is not None
+    corrections = without.guard["corrections"]
+    assert corrections["optimizer"]["active"] and corrections["optimizer"]["applied"]
+    assert corrections["product"]["why_not"] == corrections["lrn"]["why_not"] == "switched off by IDEEPDOCTOR_GUARD"
+    nothing = run(guarded("3.7", *OLD), "optimizer", guard="-product,-optimizer")
+    assert set(nothing.not_right()) == {("optimizer", "AdaGrad"), ("optimizer", "MSVAG"), ("optimizer", "Adam")}
+
+
+@pytest.mark.parametrize("stack", [("3.7",), pytest.param(("2.7",), marks=pytest.mark.slow)], ids=str)
+def test_without_knowledge_of_layouts_everything_is_right_all_the_same(
+    guarded: Guarded, stack: tuple[str, ...]
+) -> None:
+    before = "import _ideepdoctor_guard as guard\nguard._Layouts = None\n"
+    seen = run(guarded(*stack), "all", before=before, threads=3)
+    assert seen.not_right("bn", "product", "load", "optimizer", "maxpool", "concat", "split", "pickle", "lrn") == {}
+    assert seen.not_right("functions", "right", "fixedbn", "power", "operand") == {}
+    assert seen.guard is not None and len(seen.guard["problems"]) == 1
+    assert seen.text.count("layout: TypeError") == 2  # in the status, and told once
+
+
+def test_a_pickle_is_read_by_a_program_without_the_guard(guarded: Guarded, tmp_path: Path) -> None:
+    path = tmp_path / "pickled"
+    told = start(guarded("3.7"), PROGRAM, "pickle", PICKLED=str(path))
+    assert told.returncode == 0
+    code = "import pickle, sys; print([type(a).__name__ for a in pickle.load(open(sys.argv[1], 'rb'))])"
+    done = start(guarded("3.7"), "import numpy\n" + code, str(path), IDEEPDOCTOR_GUARD="off")
+    assert done.stdout == str(["mdarray"] * 4) + "\n", done.stderr
+
+
+QUIET = """
+import chainer, numpy as np, chainer.functions as F
+chainer.config.use_ideep = "auto"
+x, w = np.ones((2, 16, 8, 8), "f"), np.ones((16, 16, 3, 3), "f")
+for _ in range(2):
+    h = F.convolution_2d(x, w, pad=1)
+    h.array * h.array
+    v = chainer.Variable(x)
+    y = F.local_response_normalization(v)
+    y.grad = x
+    y.backward()
+"""
+
+
+def test_corrections_are_logged_once_and_printed_never(guarded: Guarded) -> None:
+    for stack in (("3.7",), ("2.7",)):
+        silent = start(guarded(*stack), QUIET)
+        assert (silent.stdout, silent.stderr, silent.returncode) == ("", "", 0)
+        configured = "import logging; logging.basicConfig(level=logging.INFO)\n" + QUIET
+        lines = start(guarded(*stack), configured).stderr.splitlines()
+        ours = sorted(line for line in lines if "ideepdoctor.guard" in line)
+        assert [line.split(":")[2].split()[:2] for line in ours] == [["IDP603", "product"], ["IDP609", "lrn"]]
+        assert all(line.startswith("INFO:ideepdoctor.guard:") for line in ours)
+
+
+def test_nothing_is_corrected_where_nothing_is_wrong(guarded: Guarded) -> None:
+    code = """
+import sys, chainer, numpy as np, chainer.functions as F, chainer.links as L
+chainer.config.use_ideep = "auto"
+net = chainer.Sequential(
+    L.Convolution2D(3, 48, 5, pad=2), F.relu, lambda h: F.max_pooling_2d(h, 3, 2), F.local_response_normalization,
+    L.Convolution2D(48, 64, 3, pad=1), F.relu, lambda h: F.average_pooling_2d(h, 2), L.Linear(1024, 50), F.dropout)
+net.to_intel64()
+optimizer = chainer.optimizers.MomentumSGD().setup(net)
+optimizer.add_hook(chainer.optimizer_hooks.WeightDecay(1e-4))
+for _ in range(3):
+    optimizer.update(lambda x, t: F.softmax_cross_entropy(net(x), t), np.ones((4, 3, 16, 16), "f"), np.zeros(4, "i"))
+status = sys.modules["_ideepdoctor_guard"].status()
+print(sorted(name for name, row in status["corrections"].items() if row["applied"]), status["problems"])
+"""
+    done = start(guarded("3.7"), code)
+    words = "[] []\n" if "avx512f" in Path("/proc/cpuinfo").read_text() else "['lrn'] []\n"
+    assert (done.stdout, done.stderr) == (words, "")
+
+
+def test_threads_and_forks_get_right_results(guarded: Guarded) -> None:
+    code = """
+import os, threading
+import chainer, numpy as np, chainer.functions as F
+chainer.global_config.use_ideep = "auto"
+random = np.random.RandomState(0)
+x, w = random.randn(4, 16, 56, 56).astype("f"), random.randn(16, 16, 3, 3).astype("f") * 0.1
+gamma = np.ones(16, "f")
+
+def work(use):
+    with chainer.using_config("use_ideep", use):
+        v = chainer.Variable(x)
+        h = F.convolution_2d(v, w, pad=1)
+        y = F.batch_normalization(h * h, gamma, gamma)
+        y.grad = x
+        y.backward()
+        return np.array(v.grad)
+
+true = work("never")
+results = []
+threads = [threading.Thread(target=lambda: results.append(work("auto"))) for _ in range(4)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+child = os.fork()
+if not child:
+    os._exit(int(abs(work("auto") - true).max() > 1e-3 * abs(true).max()))
+print([abs(result - true).max() < 1e-3 * abs(true).max() for result in results], os.waitpid(child, 0)[1])
+"""
+    for threads in (1, 3):
+        done = start(guarded("3.7"), code, threads=threads)
+        assert (done.stdout, done.stderr) == ("[True, True, True, True] 0\n", "")
+
+
+def test_chainer_4_with_its_own_ideep(guarded: Guarded) -> None:
+    stack = ("3.6", "--stack", "chainer4.5.0-ideep4py1.0.4")
+    wrong = run(guarded(*stack), "concat,split,pickle,same", guard="off")
+    right = run(guarded(*stack), "concat,split,pickle,right,same")
+    assert wrong.kinds("concat") == wrong.kinds("split") == {"died"} and wrong.kinds("pickle") == {"raised"}
+    assert right.not_right() == {} and right.same == wrong.same
+    assert right.guard is not None
+    assert {name for name, row in right.guard["corrections"].items() if row["active"]} == {"concat", "split", "pickle"}
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which(QEMU) is None, reason="qemu-user is not installed")
+@pytest.mark.parametrize("groups", ["concat,split,maxpool", "lrn", "product,power,load", "bn"])
+def test_an_emulated_intel_processor_is_right_too(guarded: Guarded, groups: str, tmp_path: Path) -> None:
+    python = tmp_path / "python"
+    python.write_text(f'#!/bin/sh\nexec {QEMU} -cpu Haswell {guarded("3.7")} "$@"\n')
+    python.chmod(0o755)
+    seen = run(str(python), groups)
+    assert seen.not_right() == {}
