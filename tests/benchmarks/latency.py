@@ -1,4 +1,4 @@
-"""Time what a person waits for: ``--help`` against a bare import of typer and rich, ``diagnose`` (quick, full), ``libs``.
+"""Time what a person waits for: ``--help`` against a bare import of typer and rich, ``diagnose``, ``libs``.
 
     .venv/bin/python tests/benchmarks/latency.py --python ENVIRONMENT [--rounds 11]
 
