@@ -46,10 +46,8 @@ NEEDS = (
 
 # MKL-DNN 0.14's memory formats (mkldnn_memory_format_t) that arrays of ideep4py 2.0.0.post3 have.
 PLAIN = frozenset((3, 4, 5, 13, 15))  # x, nc, nchw, oi, oihw
-FIRST_OF_WEIGHTS = 13
 BLOCK = {8: 8, 9: 16}  # channels in a block: nChw8c, nChw16c
-NCHW16C = 9
-FLOAT32 = 1
+FIRST_OF_WEIGHTS, NCHW16C, FLOAT32 = 13, 9, 1
 
 # What MKL-DNN 0.14 takes for the last-level cache of one core where CPUID leaf 4 says nothing: on processors that are
 # not Intel's. No processor has less than LEAST_CACHE for a core and a last-level cache at all. Bytes.
@@ -62,11 +60,9 @@ class _State(object):
 
     def __init__(self):
         self.why = "chainer was not imported"
-        self.versions = {}
-        self.active, self.not_active = set(), {}  # names; name -> reason
+        self.versions, self.active, self.not_active = {}, set(), {}  # of what; names; name -> reason
         self.applied = dict.fromkeys(NAMES, 0)
-        self.problems = []
-        self.told = set()
+        self.problems, self.told = [], set()
         self.finder = None
         self.ideep = None  # the module that is corrected
 
