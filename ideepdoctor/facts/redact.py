@@ -45,14 +45,14 @@ def redact_text(text: str, *, home: str, user: str, host: str) -> str:
 
 
 def _mapped(value: Any, change: Callable[[str], str]) -> Any:
-    """Return the value with every text in it changed; names of fields and keys of mappings stay."""
+    """Return the value with every text in it changed, keys of mappings too (paths of libraries); names of fields stay."""
     if isinstance(value, str):
         return change(value)
     if is_dataclass(value) and not isinstance(value, type):
         changed = {field.name: _mapped(getattr(value, field.name), change) for field in fields(value)}
         return replace(value, **changed)
     if isinstance(value, Mapping):
-        return {key: _mapped(item, change) for key, item in value.items()}
+        return {_mapped(key, change): _mapped(item, change) for key, item in value.items()}
     if isinstance(value, tuple):
         return tuple(_mapped(item, change) for item in value)
     return value

@@ -112,7 +112,8 @@ def mapped():
             found.append((int(low, 16), int(high, 16), "x" in fields[1], fields[5]))
     return found
 def shared(program=os.path.realpath(sys.executable)):
-    return sorted(set(one[3] for one in mapped() if one[2] and one[3] != program))
+    # An emulator shows no mapping as executable.
+    return sorted(set(one[3] for one in mapped() if (one[2] or ".so" in one[3]) and one[3] != program))
 def holder(library, name):
     try:
         address = ctypes.cast(getattr(library, name), ctypes.c_void_p).value

@@ -98,7 +98,7 @@ def test_libraries_that_were_removed(broken_copy):
     env = broken_copy("3.7")
     shutil.rmtree(site_packages(env) / "ideep4py" / "lib")
     answer = diagnose(env)
-    assert (answer.codes(), answer.code) == (["IDP309"], 1)
+    assert (answer.codes(), answer.code) == (["IDP406"], 1)
 
 
 def test_a_cpu_without_avx(made):

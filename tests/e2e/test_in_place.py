@@ -39,7 +39,7 @@ def libraries_removed(broken_copy) -> Path:
 CASES = {
     "numpy": (numpy_too_old, "IDP305"),
     "release": (ideep4py_that_cannot_work, "IDP302"),
-    "libraries": (libraries_removed, "IDP309"),
+    "libraries": (libraries_removed, "IDP406"),
 }
 
 

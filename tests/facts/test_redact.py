@@ -66,3 +66,15 @@ def test_what_rules_need_stays() -> None:
     assert [package.name for package in clean.packages] == [package.name for package in facts.packages]
     assert clean.cpu == facts.cpu
     assert clean.python.prefix == "~/ideep"
+
+
+def test_paths_that_are_keys_are_cleaned_too() -> None:
+    facts = load_facts(str(HOST))
+    assert facts.native is not None
+    clean = redact(facts, home="/home/user", user="user", host="lab7")
+    assert clean.native is not None
+    assert len(clean.native.objects) == len(facts.native.objects)
+    assert all(path.startswith("~/ideep/") for path in clean.native.objects)
+    assert clean.imports is not None
+    assert facts.imports is not None
+    assert set(clean.imports) == set(facts.imports)
