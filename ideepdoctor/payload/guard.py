@@ -249,10 +249,8 @@ class _Layouts(object):
             raise LookupError("%d libraries libmkldnn are mapped" % len(libraries))
         self.ctypes, self.cell, pointer = process.ctypes, process.cell, process.ctypes.c_void_p
         library = process.ctypes.PyDLL(libraries[0])
-        self.describe, self.query = (
-            library.mkldnn_primitive_get_primitive_desc,
-            library.mkldnn_primitive_desc_query_memory_d,
-        )
+        self.describe = library.mkldnn_primitive_get_primitive_desc
+        self.query = library.mkldnn_primitive_desc_query_memory_d
         self.describe.argtypes = [pointer, pointer]
         self.query.argtypes, self.query.restype = [pointer], pointer
         for array, known in zip(arrays, (3, 4, 5)):

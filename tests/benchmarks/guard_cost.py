@@ -4,7 +4,8 @@
 
 The environment has Chainer with ideep4py. One process each for guarded, unguarded and NumPy stands by, and the three
 take a step in turn, so that what else the machine does falls on all. Prints the median time of a step and the ratio of
-guarded to unguarded, round by round, with its quartiles and range.
+guarded to unguarded, round by round, with its quartiles and range: of the time that passed, and of the time of all
+processors together, which others on the machine disturb less.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from ideepdoctor.targets.target import payload_source
 
 # Valid on Python 2.7: takes a step for each line that it reads, and tells the seconds.
 PROGRAM = r"""
-import sys, time
+import resource, sys, time
 import numpy as np
 import chainer, chainer.functions as F, chainer.links as L
 name, batch = sys.argv[1], int(sys.argv[2])
@@ -86,13 +87,18 @@ optimizer = chainer.optimizers.MomentumSGD(1e-4)
 optimizer.setup(net)
 
 
+def processors():
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    return used.ru_utime + used.ru_stime
+
+
 def step():
-    start = time.time()
+    start, used = time.time(), processors()
     loss = F.softmax_cross_entropy(net(x), t)
     net.cleargrads()
     loss.backward()
     optimizer.update()
-    return time.time() - start
+    return time.time() - start, processors() - used
 
 
 step()
@@ -101,7 +107,7 @@ applied = guard and sorted(key for key, row in guard.status()["corrections"].ite
 print("ready " + ",".join(applied or []))
 sys.stdout.flush()
 while sys.stdin.readline():
-    print(repr(step()))
+    print("%r %r" % step())
     sys.stdout.flush()
 """
 
@@ -126,12 +132,12 @@ class Worker:
             sys.exit("a process ended early")
         return line
 
-    def step(self) -> float:
-        """Seconds of one step."""
+    def step(self) -> tuple[float, ...]:
+        """Seconds of one step: that passed, and of all processors."""
         assert self.process.stdin is not None
         self.process.stdin.write("step\n")
         self.process.stdin.flush()
-        return float(self.read())
+        return tuple(map(float, self.read().split()))
 
     def end(self) -> None:
         assert self.process.stdin is not None
@@ -150,7 +156,7 @@ def measure(python: str, folder: str, net: str, batch: int, rounds: int) -> None
         "unguarded": Worker(python, folder, net, batch, False, "auto"),
         "numpy": Worker(python, folder, net, batch, False, "never"),
     }
-    seconds: dict[str, list[float]] = {name: [] for name in workers}
+    seconds: dict[str, list[tuple[float, ...]]] = {name: [] for name in workers}
     order = list(workers)
     for turn in range(rounds + 1):
         for name in order if turn % 2 else order[::-1]:
@@ -160,12 +166,13 @@ def measure(python: str, folder: str, net: str, batch: int, rounds: int) -> None
     for worker in workers.values():
         worker.end()
     print(f"{net}: corrected {' '.join(workers['guarded'].applied) or 'nothing'}")
-    for name, spent in seconds.items():
-        print(f"  {name:<10} {1000 * statistics.median(spent):8.1f} ms")
-    pairs = zip(seconds["guarded"], seconds["unguarded"], seconds["numpy"], strict=True)
-    ratios = [(g / u, n / g) for g, u, n in pairs]
-    print(f"  guarded / unguarded  {quartiles([ratio for ratio, _ in ratios])}")
-    print(f"  NumPy / guarded      {quartiles([ratio for _, ratio in ratios])}")
+    for index, what in enumerate(("passed", "of all processors")):
+        series = {name: [spent[index] for spent in found] for name, found in seconds.items()}
+        times = ", ".join(f"{name} {1000 * statistics.median(spent):.1f}" for name, spent in series.items())
+        print(f"  milliseconds {what}: {times}")
+        for over, under in (("guarded", "unguarded"), ("numpy", "guarded")):
+            ratios = [a / b for a, b in zip(series[over], series[under], strict=True)]
+            print(f"    {over} / {under}: {quartiles(ratios)}")
 
 
 def start_up(python: str, folder: str, rounds: int) -> None:
