@@ -816,7 +816,8 @@ def test_wrong_or_dying_without_it_and_right_with_it(guarded: Guarded, stack: tu
     assert wrong.kinds("bn") == ({"wrong"} if threads > 1 or old else set())
 
     assert right.same == wrong.same and len(right.same) > 15
-    used = {key: told["used"] for key, told in right.cases.items() if key[0] in ("functions", "same", "right", "concat")}
+    groups = ("functions", "same", "right", "concat")
+    used = {key: told["used"] for key, told in right.cases.items() if key[0] in groups}
     assert [key for key in used if used[key] is False] == []
 
 
