@@ -45,7 +45,7 @@ def redact_text(text: str, *, home: str, user: str, host: str) -> str:
 
 
 def _mapped(value: Any, change: Callable[[str], str]) -> Any:
-    """Return the value with every text in it changed, keys of mappings too (they may be paths); names of fields stay."""
+    """Return the value with every text in it changed, keys of mappings too (paths); names of fields stay."""
     if isinstance(value, str):
         return change(value)
     if is_dataclass(value) and not isinstance(value, type):
