@@ -975,10 +975,11 @@ def test_chainer_4_with_its_own_ideep(guarded: Guarded) -> None:
 
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which(QEMU) is None, reason="qemu-user is not installed")
-@pytest.mark.parametrize("groups", ["concat,split,maxpool", "lrn", "product,power,load", "bn"])
+@pytest.mark.parametrize("groups", ["concat,split", "lrn,maxpool", "product,power,load", "bn"])
 def test_an_emulated_intel_processor_is_right_too(guarded: Guarded, groups: str, tmp_path: Path) -> None:
     python = tmp_path / "python"
     python.write_text(f'#!/bin/sh\nexec {QEMU} -cpu Haswell {guarded("3.7")} "$@"\n')
     python.chmod(0o755)
+    # Cases in processes of their own come first: the emulator does not fork one whose threads were started.
     seen = run(str(python), groups)
     assert seen.not_right() == {}
