@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from dataclasses import dataclass
 from typing import Any
 
@@ -147,7 +148,10 @@ def _pair_lines(found: Native) -> list[str]:
     """What was measured of other packages in one process with ideep4py."""
     lines = []
     for pair in found.pairs or ():
-        before, after = ("works" if side.ok else how_it_ended(side) for side in (pair.before, pair.after))
+        before, after = (
+            "works" if side.ok else textwrap.shorten(how_it_ended(side), 90, placeholder="...")
+            for side in (pair.before, pair.after)
+        )
         lines.append(f"  {pair.package}: imported before ideep4py: {before}; after it: {after}")
     return ["in one process, an operation in both", *lines] if lines else []
 
