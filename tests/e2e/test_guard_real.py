@@ -786,11 +786,8 @@ EVERY = [(version, *stack) for version in ("3.7", "3.6", "2.7") for stack in (()
 
 
 @stacks(
-    (("3.6",), 1),
     (("3.7",), 2),
-    (("3.7",), 3),
     (("2.7",), 4),
-    (("3.7", *OLD), 2),
     slow=tuple((stack, threads) for stack in EVERY for threads in (1, 2, 3, 4)),
 )
 def test_wrong_or_dying_without_it_and_right_with_it(guarded: Guarded, stack: tuple[str, ...], threads: int) -> None:

@@ -38,7 +38,6 @@ pytestmark = pytest.mark.e2e
 ALSO: dict[int, set[str]] = {}
 """Errors that are right beside a row's own."""
 
-each_row = pytest.mark.parametrize("row", ROWS, ids=lambda row: row.id)
 _SEVERAL = {"7-0.12-RTLD_GLOBAL", "10-oneDNN-2.4", "24-libmklml-RTLD_GLOBAL"}
 """Variants that are a case of their own for the doctor."""
 _MAIN = _SEVERAL | {row.id for row in {row.number: row for row in reversed(ROWS)}.values()}
@@ -80,7 +79,7 @@ def the_truth(row: Row, situation: Situation, known: dict[str, Truth], scratch: 
     return known[row.id]
 
 
-@each_row
+@each_row_variants_slow
 def test_truth_of_row(lab: Lab, seen_once: dict[str, Truth], row: Row, tmp_path: Path) -> None:
     with lab.made(row) as situation:
         seen = the_truth(row, situation, seen_once, tmp_path)

@@ -123,6 +123,7 @@ PACKAGES = (
             *("nltk==3.8.1", "objgraph==3.6.2", "opencv-python==4.2.0.32", "pillow==9.5.0", "prettytable==3.7.0"),
             *("pyyaml==6.0.1", "regex==2024.4.16", "scipy==1.7.3", "wcwidth==0.2.14", "zipp==3.15.0", *REQUESTS),
         ),
+        slow=True,
     ),
     Package(
         "scikit-learn==1.0.2",
@@ -148,6 +149,7 @@ PACKAGES = (
         ),
         python="3.6",
         replaces=("numpy",),
+        slow=True,
     ),
     Package(
         "torch==1.4.0",
