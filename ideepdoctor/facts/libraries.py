@@ -26,6 +26,10 @@ WHEEL_BUILDS = {
 
 These MKL-DNNs have no function that tells their version."""
 
+WHEEL_MKLML = {151185659: "2018.0.1", 154033966: "2018.0.3"}
+"""Size in bytes of libmklml_intel.so in ideep4py's wheels (1.0.2 to 1.0.4; 2.0.0b1.post1 and 2.0.0.post3): what its
+MKL_Get_Version_String says. It has neither a build-id nor a SONAME."""
+
 _BY_NAME = (
     ("mkldnn", re.compile(r"lib(mkldnn|dnnl|onednn)")),
     ("mklml", re.compile(r"libmklml")),
@@ -159,6 +163,8 @@ def identify(file: ElfFile, kind: str, mkl_version: str | None = None) -> str:
     if kind in ("mkl", "mklml") and mkl_version is not None:
         found = _MKL_VERSION.search(mkl_version)
         return f"{_TITLES[kind]} {found.group(1) if found else mkl_version}"
+    if kind == "mklml" and file.build_id is None and file.size_bytes in WHEEL_MKLML:
+        return f"{_TITLES[kind]} {WHEEL_MKLML[file.size_bytes]}"
     title = _TITLES.get(kind, "OpenBLAS")
     return title if file.version is None else f"{title} {file.version}"
 

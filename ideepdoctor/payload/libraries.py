@@ -1311,13 +1311,15 @@ def started_answer(child, cookie, timeout):
     return dict(answer, told=told, stderr=errors, ended=child.ended)
 
 
-def ask_mkl(state, request, cookie, timeout):
-    """Load at most four files in children that may die, and return what they say of their version, by path."""
+def mkl_children(state, request, cookie):
+    """Load at most four files in children that may die and tell their version; return pairs of path and child."""
     rank = ["ideep4py", "LD_PRELOAD", "LD_LIBRARY_PATH", "prefix", "conda", "site-packages"]
     order = sorted(state.places, key=lambda path: min((rank + state.places[path]).index(p) for p in state.places[path]))
     chosen = {}
     for path in order:
         elf = state.objects[path]
+        if state.package and path.startswith(state.package + "/"):
+            continue  # what the wheels bring is known by its size
         if re.match("libmklml|libmkl_rt", os.path.basename(path)) and "MKL_Get_Version_String" in elf["exports"]:
             if not elf["problem"] and len(chosen) < 4:
                 chosen.setdefault(elf["identity"], path)
@@ -1325,6 +1327,11 @@ def ask_mkl(state, request, cookie, timeout):
     for path in chosen.values():
         variables = dict(os.environ, LD_LIBRARY_PATH=os.path.dirname(path))  # it may need its neighbours
         children.append((path, python_child(MKL, request, cookie, variables, [path], ("-B", "-E", "-s"))))
+    return children
+
+
+def mkl_versions(children, timeout):
+    """Return what these children say of the version of their file, by path."""
     told = [(path, child.told(min(timeout, 20)).get("mkl")) for path, child in children]
     return dict((path, words) for path, words in told if words)
 
@@ -1371,6 +1378,7 @@ def main():
         "complete": state.complete,
         "unreadable": state.unreadable,
     }
+    loading = mkl_children(state, request, cookie) if request.get("deep") or request.get("start") else []
     answer["started"] = started_answer(started, cookie, timeout) if started else None
     if started:
         for one in sorted(set(sum((answer["started"][name] for name in ("at_start", "with_numpy", "after")), []))):
@@ -1384,8 +1392,7 @@ def main():
         {"path": path, "places": places, "owner": brought.get(path)} for path, places in sorted(state.places.items())
     ]
     answer["objects"] = state.objects
-    may_load = request.get("deep") or request.get("start")
-    answer["mkl_versions"] = ask_mkl(state, request, cookie, timeout) if may_load else {}
+    answer["mkl_versions"] = mkl_versions(loading, timeout)
     data = (cookie + json.dumps(clean(answer)) + cookie + "\n").encode("ascii")
     sys.stdout.flush()
     while data:

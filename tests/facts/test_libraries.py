@@ -61,6 +61,8 @@ def test_kind(found: ElfFile, kind: str | None):
         ({"exports": ("dnnl_memory_set_data_handle",)}, "contained", None, "DNNL or oneDNN"),
         ({"problem": "empty"}, "mkldnn", None, "unreadable (empty)"),
         ({}, "mklml", "Intel(R) Math Kernel Library Version 2019.0.0 Product Build 20180710", "MKLML 2019.0.0"),
+        ({"size_bytes": 154033966}, "mklml", None, "MKLML 2018.0.3"),
+        ({"size_bytes": 154033966, "build_id": "00"}, "mklml", None, "MKLML"),
         ({}, "mkl", None, "MKL"),
         ({"version": "5.0.20170525"}, "iomp", None, "Intel OpenMP 5.0.20170525"),
         ({}, "omp", None, "LLVM OpenMP"),

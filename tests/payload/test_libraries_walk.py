@@ -822,9 +822,11 @@ def test_mkl_is_asked_in_a_child_of_its_own(tmp_path: Path) -> None:
         int MKL_Get_Version_String(char *out, int size)
         { const char *text = "Intel(R) Math Kernel Library Version 2018.0.3"; while ((*out++ = *text++)); return size; }
     """
-    folder = home.packages / "ideep4py" / "lib"
+    folder = home.packages / "strange" / "lib"
     neighbour = make_library(folder / "libiomp5.so", soname="libiomp5.so")
     make_library(folder / "libmklml_intel.so", says, needs=[neighbour])
+    make_library(home.packages / "ideep4py" / "lib" / "libmklml_intel.so", says)  # known by its size: not loaded
+    (home.packages / "ideep4py" / "__init__.py").write_text("")
     make_library(home.packages / "other" / "libmkl_rt.so", "void MKL_Get_Version_String(void) { __builtin_trap(); }")
     make_library(home.packages / "other" / "libmkl_core.so", says)
     told = answer(home.python, start=True)["mkl_versions"]
