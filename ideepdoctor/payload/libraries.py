@@ -844,22 +844,23 @@ class Scouts(object):
     SHARES = 200  # folders to deal out: enough that no process has all of the large ones
     MOST = 4
 
-    def __init__(self, state, deadline, shut):
-        self.state, self.deadline, self.shut = state, deadline, shut
-
-    def walk(self, root):
-        """Note what lies under a folder."""
+    def __init__(self, root, deadline, shut):
+        """Start to look under a folder."""
+        self.deadline, self.shut, self.first = deadline, shut, Scout()
         waiting = self.first_folders(root)
         count = min(self.MOST, processors())
-        started = []
-        for number in range(count if count > 1 else 0):
-            started.append(self.start(waiting[number::count]))
-        for share, descriptor in [(waiting, None)] if count < 2 else started:
-            if descriptor is None:  # no process could be started
-                for folder in share:
-                    self.state.walk(folder, "disk", self.deadline, shut=self.shut)
-            else:
-                self.take(descriptor)
+        shares = [waiting[number::count] for number in range(count)]
+        self.started = [self.start(share) if count > 1 else (share, None) for share in shares]
+
+    def finish(self, state):
+        """Note what was met."""
+        self.note(state, self.first)
+        for share, process in self.started:
+            if process is not None:
+                self.take(state, process)
+                continue
+            for folder in share:  # no process could be started
+                state.walk(folder, "disk", self.deadline, shut=self.shut)
 
     def first_folders(self, root):
         """Look into the folders nearest to the root, and return those below them."""
@@ -867,10 +868,17 @@ class Scouts(object):
         while waiting and len(waiting) < self.SHARES:
             folder = waiting.pop(0)
             try:
-                waiting += [one for one in self.state.visit(folder, "disk") if one not in self.shut]
+                waiting += [one for one in self.first.visit(folder, "disk") if one not in self.shut]
             except OSError:
-                self.state.unreadable += 1
+                self.first.unreadable += 1
         return waiting
+
+    def note(self, state, scout):
+        """Note what a scout of this process met."""
+        state.entries += scout.entries
+        state.unreadable += scout.unreadable
+        for path in sorted(scout.places):
+            state.meet(path, "disk")
 
     def start(self, share):
         """Start a process that walks these folders; return them and where it tells of them, or None."""
@@ -895,7 +903,7 @@ class Scouts(object):
         os.close(into)
         return share, (child, out)
 
-    def take(self, process):
+    def take(self, state, process):
         """Note what a process tells; one that died has left the walk incomplete."""
         child, out = process
         data = b""
@@ -908,13 +916,13 @@ class Scouts(object):
         os.waitpid(child, 0)
         parts = native(data).split("\0")[:-1]
         if len(parts) < 3:
-            self.state.complete = False
+            state.complete = False
             return
-        self.state.entries += int(parts[0])
-        self.state.unreadable += int(parts[1])
-        self.state.complete = self.state.complete and parts[2] == "1"
+        state.entries += int(parts[0])
+        state.unreadable += int(parts[1])
+        state.complete = state.complete and parts[2] == "1"
         for path in parts[3:]:
-            self.state.meet(path, "disk")
+            state.meet(path, "disk")
 
 
 class Scout(Collection):
@@ -955,14 +963,13 @@ def local_disks(mounts):
     return [point for _, _, point in chosen], every
 
 
-def walk_disks(state, roots, deadline):
-    """Note what lies on the disks, or under ``roots``."""
+def disk_scouts(roots, deadline):
+    """Start to look on the disks, or under ``roots``; return what is to be finished."""
     if roots:
         points, every = [plain(root) for root in roots], set()
     else:
         points, every = local_disks(text(read("/proc/self/mountinfo", 1 << 24)) or "")
-    for point in points or ["/"]:
-        Scouts(state, deadline, every | set(["/proc", "/sys", "/dev"])).walk(point)
+    return [Scouts(point, deadline, every | set(["/proc", "/sys", "/dev"])) for point in points or ["/"]]
 
 
 class Owners(object):
@@ -1368,10 +1375,13 @@ def main():
     if asked:
         asked.told(timeout)
     search = loader_folders(native(asked.output[1] + asked.output[2]) if asked else "")
-    answer = static_answer(state, owners, request, environment, executable, path, search, begun + timeout)
+    scouts = []
     if request.get("deep"):
         seconds = float(request.get("walk_seconds") or 10 * timeout)
-        walk_disks(state, request.get("roots"), time.time() + seconds)
+        scouts = disk_scouts(request.get("roots"), time.time() + seconds)
+    answer = static_answer(state, owners, request, environment, executable, path, search, begun + timeout)
+    for scout in scouts:
+        scout.finish(state)
     answer["walk"] = {
         "entries": state.entries,
         "seconds": time.time() - begun,

@@ -662,10 +662,10 @@ def test_memory_stays_flat(tmp_path: Path) -> None:
             spec = importlib.util.spec_from_file_location("payload", {str(PAYLOAD)!r})
             payload = importlib.util.module_from_spec(spec)
             spec.loader.exec_module(payload)
-            payload.walk_disks(payload.Collection(), ["/nonexistent"], 0)
+            [one.finish(payload.Collection()) for one in payload.disk_scouts(["/nonexistent"], 0)]
             tracemalloc.start()
             state = payload.Collection()
-            payload.walk_disks(state, [sys.argv[1]], float("inf"))
+            [one.finish(state) for one in payload.disk_scouts([sys.argv[1]], float("inf"))]
             print(state.entries, tracemalloc.get_traced_memory()[1])
         """)
     )
@@ -848,7 +848,7 @@ def test_several_processes_find_what_one_finds(tmp_path: Path, processors: int, 
     payload = payload_module()
     monkeypatch.setattr(payload, "processors", lambda: processors)
     state = payload.Collection()
-    payload.Scouts(state, time.time() + 60, {str(shut)}).walk(str(tmp_path))
+    payload.Scouts(str(tmp_path), time.time() + 60, {str(shut)}).finish(state)
     assert set(state.places) == expected
     assert state.complete
     assert state.entries == 7 + 300 + 30 - 1
@@ -861,7 +861,7 @@ def test_a_process_that_dies_leaves_the_walk_incomplete(tmp_path: Path, monkeypa
     monkeypatch.setattr(payload, "processors", lambda: 2)
     monkeypatch.setattr(payload.Scout, "walk", lambda self, *rest, **options: os._exit(1))
     state = payload.Collection()
-    payload.Scouts(state, time.time() + 60, set()).walk(str(tmp_path))
+    payload.Scouts(str(tmp_path), time.time() + 60, set()).finish(state)
     assert not state.complete
 
 
@@ -877,5 +877,5 @@ def test_where_no_process_can_be_started_one_walks_alone(tmp_path: Path, monkeyp
     monkeypatch.setattr(payload, "processors", lambda: 2)
     monkeypatch.setattr(payload.os, "fork", refuse)
     state = payload.Collection()
-    payload.Scouts(state, time.time() + 60, set()).walk(str(tmp_path))
+    payload.Scouts(str(tmp_path), time.time() + 60, set()).finish(state)
     assert set(state.places) == {str(tmp_path / "299" / "libmkldnn.so")}
