@@ -15,6 +15,8 @@ MODULES = sorted(
 
 PURE_FOLDERS = ("rules/", "model/", "stacks/", "render/", "lint/")
 PURE_FILES = (
+    "facts/loader.py",
+    "facts/loader_search.py",
     "treatment/plan.py",
     "treatment/variables.py",
     "treatment/startup.py",

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from ideepdoctor.facts import loader
+from ideepdoctor.facts.loader import search_style, winner
 from ideepdoctor.model.facts import Facts, Outcome
 from ideepdoctor.model.findings import Evidence
 from ideepdoctor.model.native import LibraryFile, Loaded, Native
@@ -61,9 +63,7 @@ def describe(found: Native, path: str) -> str:
 
 def predicted(found: Native, name: str) -> Loaded | None:
     """What the model says is taken for a name; None where nothing asks for it (a preload that is ignored does not)."""
-    asked = (item for item in found.predicted if item.path is not None or item.problem is not None)
-    by_name = next((item for item in asked if item.name == name), None)
-    return by_name or next((item for item in found.predicted if item.path and _soname(found, item.path) == name), None)
+    return winner(found.predicted, name) or winner(found.predicted, name, found.objects)
 
 
 def mapped_mkldnn(found: Native) -> str | None:
@@ -118,7 +118,7 @@ def with_runpath(found: Native) -> list[str]:
     return [
         path
         for path in sorted(found.objects, key=lambda path: (path != found.binding, path))
-        if found.objects[path].runpath is not None
+        if search_style(found.objects[path]) == "RUNPATH"
         and is_inside(found, path)
         and (path == found.binding or path.rpartition("/")[2] in OWN_NAMES)
     ]
@@ -140,7 +140,7 @@ def is_inside(found: Native, path: str) -> bool:
 def needed_by(found: Native, name: str) -> list[str]:
     """Files, ideep4py's own apart, that need a library of this name."""
     files = {item.file.path: item.file for item in found.files} | dict(found.objects)
-    return sorted(path for path, file in files.items() if name in file.needed and not is_own(found, path))
+    return sorted(path for path in loader.needed_by(files, name) if not is_own(found, path))
 
 
 def why(found: Native, taken: Loaded) -> str:
@@ -155,10 +155,6 @@ def loading_evidence(found: Native, taken: Loaded) -> tuple[Evidence, ...]:
     rows = [Evidence(f"{taken.name}: {taken.step}", taken.path or taken.by, "ideepdoctor libs --tree")]
     rows += [Evidence(f"passed over: {describe(found, path)}", path) for path in taken.passed_over[:3]]
     return tuple(rows)
-
-
-def _soname(found: Native, path: str) -> str | None:
-    return found.objects[path].soname if path in found.objects else None
 
 
 def _is_mkldnn(found: Native, path: str) -> bool:
