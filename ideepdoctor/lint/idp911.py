@@ -6,8 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from ideepdoctor.lint.base import Check, Note, Sample
-from ideepdoctor.lint.layout import Layout, Layouts, axis_is_channels
-from ideepdoctor.lint.links import Links
+from ideepdoctor.lint.layout import Layout, axis_is_channels, ideep_calls
 from ideepdoctor.lint.module import Module, argument
 from ideepdoctor.model.findings import Severity
 
@@ -63,20 +62,10 @@ class IDP911(Check):
 
     def check(self, module: Module) -> Iterator[Note]:
         """Compare the channels of the inputs."""
-        if module.never():
-            return
-        links = Links(module)
-        for objects in module.functions():
-            layouts = Layouts(module, links, objects)
-            for step in objects.flow.calls():
-                call = step.node
-                if not isinstance(call, ast.Call) or module.path(call) != "chainer.functions.concat":
-                    continue
-                if module.around(call, "use_ideep") == "never":
-                    continue
-                items = argument(call, 0, "xs")
-                if isinstance(items, ast.List | ast.Tuple) and axis_is_channels(call):
-                    yield from self._concat(call, [layouts.of(item, step) for item in items.elts])
+        for call, step, layouts in ideep_calls(module, "chainer.functions.concat"):
+            items = argument(call, 0, "xs")
+            if isinstance(items, ast.List | ast.Tuple) and axis_is_channels(call):
+                yield from self._concat(call, [layouts.of(item, step) for item in items.elts])
 
     def _concat(self, call: ast.Call, parts: list[Layout | None]) -> Iterator[Note]:
         first = parts[0] if parts else None

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from ideepdoctor.lint.base import Check, Note, Sample
-from ideepdoctor.lint.layout import Layouts, axis_is_channels
-from ideepdoctor.lint.links import Links
+from ideepdoctor.lint.layout import axis_is_channels, ideep_calls
 from ideepdoctor.lint.module import Module, argument
 from ideepdoctor.model.findings import Severity
 
@@ -54,21 +53,11 @@ class IDP912(Check):
 
     def check(self, module: Module) -> Iterator[Note]:
         """Compare the pieces with the blocks."""
-        if module.never():
-            return
-        links = Links(module)
-        for objects in module.functions():
-            layouts = Layouts(module, links, objects)
-            for step in objects.flow.calls():
-                call = step.node
-                if not isinstance(call, ast.Call) or module.path(call) != "chainer.functions.split_axis":
-                    continue
-                if module.around(call, "use_ideep") == "never":
-                    continue
-                layout = layouts.of(argument(call, 0, "x"), step)
-                if layout is not None and layout.blocked and axis_is_channels(call, 2, given=True):
-                    pieces = _pieces(argument(call, 1, "indices_or_sections"), layout.channels)
-                    yield from self._split(call, layout.channels, pieces)
+        for call, step, layouts in ideep_calls(module, "chainer.functions.split_axis"):
+            layout = layouts.of(argument(call, 0, "x"), step)
+            if layout is not None and layout.blocked and axis_is_channels(call, 2, given=True):
+                pieces = _pieces(argument(call, 1, "indices_or_sections"), layout.channels)
+                yield from self._split(call, layout.channels, pieces)
 
     def _split(self, call: ast.Call, channels: int | None, pieces: list[int] | None) -> Iterator[Note]:
         if channels is not None and pieces is not None:

@@ -8,6 +8,7 @@ and stays so through the functions in ``KEEPING``, concat and sums; BatchNormali
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ideepdoctor.lint.flow import Step
@@ -154,3 +155,16 @@ def axis_is_channels(call: ast.Call, position: int = 1, *, given: bool = False) 
     if axis is None:
         return not given
     return isinstance(axis, ast.Constant) and axis.value == 1
+
+
+def ideep_calls(module: Module, path: str) -> Iterator[tuple[ast.Call, Step, Layouts]]:
+    """Calls of a function (dotted path) where iDeep is not switched off, each with its step and the layouts there."""
+    if module.never():
+        return
+    links = Links(module)
+    for objects in module.functions():
+        layouts = Layouts(module, links, objects)
+        for step in objects.flow.calls():
+            call = step.node
+            if isinstance(call, ast.Call) and module.path(call) == path and module.around(call, "use_ideep") != "never":
+                yield call, step, layouts
