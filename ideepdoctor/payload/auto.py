@@ -1,9 +1,10 @@
 """Calls to_intel64() for a program that does not: written by ideepdoctor, for `ideepdoctor run`.
 
-Imported at the start of Python, it only registers a finder. When `chainer` has been imported, a model is moved to
-iDeep's layout where a person would have done it: when an optimizer is set up with it, and when it is called for
-inference (without backprop, or not in training) and no optimizer has had it. Models on a GPU, and programs for which
-Chainer would not use iDeep, stay as they are. Nothing here may stop a program. Python 2.7 and 3.5 to 3.14.
+Imported at the start of Python, it only asks the guard, which lies beside it, to be told when `chainer` has been
+imported. Then a model is moved to iDeep's layout where a person would have done it: when an optimizer is set up with
+it, and when it is called for inference (without backprop, or not in training) and no optimizer has had it. Models on a
+GPU, and programs for which Chainer would not use iDeep, stay as they are. Nothing here may stop a program. Python 2.7
+and 3.5 to 3.14.
 
     IDEEPDOCTOR_AUTO=off               nothing is moved
 
@@ -25,7 +26,7 @@ class _State(object):
         self.why = "chainer was not imported"
         self.moved = {"optimizer": 0, "inference": 0}
         self.told = set()
-        self.finder = None
+        self.following = False
 
 
 STATE = getattr(sys, "_ideepdoctor_auto_state", None)
@@ -162,25 +163,6 @@ def _watch_models(chainer, intel64):
     chainer.Link.__call__ = call
 
 
-class _Loader(object):
-    """Loads chainer with its own loader, then watches it."""
-
-    def __init__(self, loader):
-        self.loader = loader
-
-    def create_module(self, spec):
-        create = getattr(self.loader, "create_module", None)
-        return create(spec) if create else None
-
-    def exec_module(self, module):
-        module.__loader__ = module.__spec__.loader = self.loader
-        self.loader.exec_module(module)
-        _apply_quietly(module)
-
-    def __getattr__(self, name):
-        return getattr(self.loader, name)
-
-
 def _apply_quietly(chainer):
     try:
         apply(chainer)
@@ -189,55 +171,16 @@ def _apply_quietly(chainer):
         _tell("problem", 30, STATE.why)
 
 
-class _Finder(object):
-    """Sees the import of chainer on sys.meta_path; finds nothing else."""
-
-    def __init__(self):
-        self.busy = False
-
-    def find_spec(self, name, path=None, target=None):
-        if name != "chainer" or self.busy:
-            return None
-        self.busy = True
-        try:
-            for finder in list(sys.meta_path):
-                find = getattr(finder, "find_spec", None)
-                spec = find(name, path, target) if find and finder is not self else None
-                if spec is not None:
-                    if hasattr(spec.loader, "exec_module"):
-                        spec.loader = _Loader(spec.loader)
-                    return spec
-        finally:
-            self.busy = False
-        return None
-
-    def find_module(self, name, path=None):
-        if name == "chainer" and not self.busy and sys.version_info[0] == 2 and name not in sys.modules:
-            return self
-        return None
-
-    def load_module(self, name):
-        self.busy = True
-        try:
-            __import__(name)
-        finally:
-            self.busy = False
-        module = sys.modules[name]
-        _apply_quietly(module)
-        return module
-
-
 def _register():
-    if STATE.finder is None:
-        STATE.finder = _Finder()
-    if STATE.finder not in sys.meta_path:
-        sys.meta_path.insert(0, STATE.finder)
-    chainer = sys.modules.get("chainer")
-    if chainer is not None and hasattr(chainer, "__version__"):
-        _apply_quietly(chainer)
+    import _ideepdoctor_guard
+
+    if not STATE.following:
+        STATE.following = True
+        _ideepdoctor_guard.follow(_apply_quietly)
 
 
 try:
     _register()
 except Exception as failure:
-    _tell("problem", 30, "auto: %s: %s" % (type(failure).__name__, failure))
+    STATE.why = "%s: %s" % (type(failure).__name__, failure)
+    _tell("problem", 30, "auto: " + STATE.why)

@@ -63,7 +63,7 @@ class _State(object):
         self.versions, self.active, self.not_active = {}, set(), {}  # of what; names; name -> reason
         self.applied = dict.fromkeys(NAMES, 0)
         self.problems, self.told = [], set()
-        self.finder = None
+        self.finder, self.followers = None, []  # followers: functions that want to see Chainer once it is corrected
         self.ideep = None  # the module that is corrected
 
 
@@ -168,6 +168,14 @@ def apply(chainer):
     except Exception as error:
         STATE.why = "%s: %s" % (type(error).__name__, error)
         _tell("guard", 30, "%s: nothing is corrected: %s" % (LOGGER, STATE.why))
+    for function in STATE.followers:
+        function(chainer)
+
+
+def follow(function):
+    """Have a function, which must not raise, called with Chainer whenever it was imported; at once where it was."""
+    STATE.followers.append(function)
+    _register()
 
 
 def _apply(chainer):
@@ -828,10 +836,6 @@ class _Loader(object):
     def __init__(self, loader):
         self.loader = loader
 
-    def create_module(self, spec):
-        create = getattr(self.loader, "create_module", None)
-        return create(spec) if create else None
-
     def exec_module(self, module):
         # Nobody meets this object later: data files of the package are looked up through its loader.
         module.__loader__ = module.__spec__.loader = self.loader
@@ -876,14 +880,12 @@ class _Finder(object):
             __import__(name)
         finally:
             self.busy = False
-        module = sys.modules[name]
-        apply(module)
-        return module
+        apply(sys.modules[name])
+        return sys.modules[name]
 
 
 def _register():
-    if STATE.finder is None:
-        STATE.finder = _Finder()
+    STATE.finder = STATE.finder or _Finder()
     if STATE.finder not in sys.meta_path:
         sys.meta_path.insert(0, STATE.finder)
     chainer = sys.modules.get("chainer")
