@@ -6,6 +6,7 @@ import base64
 import contextlib
 import json
 import os
+import re
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,6 +19,8 @@ from ideepdoctor.system import System
 PRELOADING = ("LD_PRELOAD", "LD_AUDIT")
 """What can keep every program from starting. A payload starts without them and gives them back to its children, so
 that a library that kills the interpreter is found and not suffered."""
+
+_PART = re.compile(rb"^from (\w+) import (?:\([^)]*\)|[^(\n]+)[^\n]*\n", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +45,26 @@ class Target:
 
 
 def payload_source(name: str) -> bytes:
-    """The text of a payload: ``probe`` is payload/probe.py."""
-    return (files("ideepdoctor") / "payload" / f"{name}.py").read_bytes()
+    """The text of a payload, parts included: ``probe`` is payload/probe.py.
+
+    A line ``from lab import (...)`` that names a sibling in payload/ is replaced by that file's text, which may name
+    parts of its own; each part comes once, where it is named first. So a payload stays one text in one namespace.
+    """
+    folder, there = files("ideepdoctor") / "payload", {name}
+
+    def joined(part: str) -> bytes:
+        return _PART.sub(part_or_line, (folder / f"{part}.py").read_bytes())
+
+    def part_or_line(found: re.Match[bytes]) -> bytes:
+        part = found[1].decode("ascii")
+        if part in there:
+            return b""
+        if not (folder / f"{part}.py").is_file():
+            return found[0]
+        there.add(part)
+        return joined(part)
+
+    return joined(name)
 
 
 def run_payload(
