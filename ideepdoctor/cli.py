@@ -40,6 +40,14 @@ class Exports(StrEnum):
     JSON = "json"
 
 
+class GuardAction(StrEnum):
+    """What ``guard`` does."""
+
+    STATUS = "status"
+    ENABLE = "enable"
+    DISABLE = "disable"
+
+
 class Threshold(StrEnum):
     """The mildest severity that makes a command end with 1."""
 
@@ -119,6 +127,9 @@ def setup(
     ideep: Annotated[
         str | None, typer.Option("--ideep", envvar="IDEEPDOCTOR_IDEEP", help="Version of ideep4py.")
     ] = None,
+    guard: Annotated[
+        bool, typer.Option("--guard/--no-guard", envvar="IDEEPDOCTOR_WITH_GUARD", help="Correct the known faults.")
+    ] = True,
     emulator: EmulatorOption = None,
     dry_run: DryRunOption = False,
     yes: YesOption = False,
@@ -131,7 +142,8 @@ def setup(
     from ideepdoctor.commands.setup import SetupOptions
     from ideepdoctor.commands.setup import setup as command
 
-    options = SetupOptions(_target(python, emulator), env, in_place, stack, chainer, ideep, dry_run)
+    wanted = None if guard else False
+    options = SetupOptions(_target(python, emulator), env, in_place, stack, chainer, ideep, dry_run, wanted)
     _run("setup", lambda session: command(session, options), Output(format, output, fail_on, verbose, yes))
 
 
@@ -312,6 +324,30 @@ def run(
 
     options = RunOptions(_target(python, None), tuple(words or ()), auto=not no_auto, guard=not no_guard)
     _run("run", lambda session: command(session, options), Output(Format.TEXT, verbose=verbose))
+
+
+@app.command()
+def guard(
+    action: Annotated[GuardAction, typer.Argument(help="status, enable or disable.")] = GuardAction.STATUS,
+    python: PythonOption = None,
+    emulator: EmulatorOption = None,
+    yes: YesOption = False,
+    format: FormatOption = Format.TEXT,
+    output: OutputOption = None,
+    fail_on: FailOnOption = Threshold.ERROR,
+    verbose: VerboseOption = False,
+) -> None:
+    """What corrects the known faults of Chainer with ideep4py in an environment: show it, enable it, disable it."""
+    from ideepdoctor.commands import guard as command
+
+    target = _target(python, emulator)
+
+    def act(session: Session) -> Report:
+        if action is GuardAction.STATUS:
+            return command.status(session, target)
+        return command.switch(session, target, on=action is GuardAction.ENABLE)
+
+    _run("guard", act, Output(format, output, fail_on, verbose, yes))
 
 
 @app.command()

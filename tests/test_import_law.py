@@ -21,6 +21,7 @@ PURE_FILES = (
     "treatment/variables.py",
     "treatment/startup.py",
     "treatment/exports.py",
+    "treatment/leftover.py",
     "treatment/order.py",
     "treatment/shellrc.py",
 )

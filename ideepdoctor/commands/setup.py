@@ -36,6 +36,7 @@ class SetupOptions:
         chainer: version of Chainer that the stack must have.
         ideep4py: version of ideep4py that the stack must have.
         dry_run: show the plan and stop.
+        guard: False: leave the guard out, for good; None: as was decided before, which is to have it.
     """
 
     target: TargetOptions
@@ -45,6 +46,7 @@ class SetupOptions:
     chainer: str | None = None
     ideep4py: str | None = None
     dry_run: bool = False
+    guard: bool | None = None
 
 
 def setup(session: Session, options: SetupOptions) -> Report:
@@ -80,7 +82,7 @@ def _new(session: Session, options: SetupOptions, env_dir: Path) -> Report:
         return Report("setup", facts=facts, judgement=judgement, extra={"verdict": "nothing was changed"})
     minor = facts.python.minor
     site_packages = env_dir / "lib" / f"python{minor}" / "site-packages"
-    plan = setup_plan(facts, stack, lock, str(env_dir), base.path, str(site_packages))
+    plan = setup_plan(facts, stack, lock, str(env_dir), base.path, str(site_packages), guard=options.guard is not False)
     if options.dry_run:
         return Report("setup", facts=facts, plan=plan, extra={"stack": _stack_data(stack, lock), **DRY_RUN})
     journal = carry_out(session, plan)
@@ -106,6 +108,11 @@ def _again(session: Session, options: SetupOptions, env_dir: Path) -> Report:
             f"{env_dir} exists and is not the stack {stack.name} ({differing})",
             hint=f"choose another folder: ideepdoctor setup --env DIR\n"
             f"or mend this one: ideepdoctor setup --in-place --python {shown}",
+        )
+    if options.guard is False and facts.guard is not None and facts.guard.choice is not False:
+        raise UsageError(
+            f"{env_dir} exists, and its guard is not disabled",
+            hint=f"disable it: ideepdoctor guard disable --python {shlex.quote(str(env_dir))}",
         )
     return _proved(session, target, env_dir, None, stack, lock)
 
@@ -174,7 +181,7 @@ def _in_place(session: Session, options: SetupOptions) -> Report:
     judgement = judge_all(replace(facts, planned_ideep4py=stack.ideep4py), _host_codes())
     if any(item.severity is Severity.ERROR for item in judgement.findings):
         return Report("setup", facts=facts, judgement=judgement, extra={"verdict": "nothing was changed"})
-    plan = in_place_plan(facts, lock)
+    plan = in_place_plan(facts, stack, lock, guard=options.guard)
     before = Report("setup", facts=facts, judgement=judge_all(facts), plan=plan if plan.steps else None)
     if not plan.steps:
         return _proved(session, target, Path(facts.python.prefix), None, stack, lock)

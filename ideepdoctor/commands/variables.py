@@ -57,8 +57,7 @@ def write(session: Session, options: TargetOptions, where: str, shell: str | Non
             path of a shell start-up file.
         shell: dialect of that file (sh, fish, csh); None: by $SHELL or the file's name.
     """
-    from ideepdoctor.treatment.order import packages_first
-    from ideepdoctor.treatment.startup import startup_files
+    from ideepdoctor.treatment.leftover import startup_steps
 
     facts, chosen = variables(session, options)
     steps: tuple[Step, ...]
@@ -68,10 +67,10 @@ def write(session: Session, options: TargetOptions, where: str, shell: str | Non
                 f"{facts.python.executable} is no environment of its own",
                 hint="write to your shell instead: ideepdoctor env --write rc",
             )
-        steps = startup_files(chosen, facts.python.purelib, packages_first(facts))
+        steps = startup_steps(facts)
     else:
         steps = (_rc_step(session, chosen, where, shell),)
-    steps = tuple(step for step in steps if not _holds(step))
+    steps = tuple(step for step in steps if not holds(step))
     if not steps:
         return Report("env", extra={"verdict": "nothing to write: it is there already", "applied": False})
     plan = Plan(f"variables for {facts.python.executable}", steps)
@@ -86,7 +85,7 @@ def write(session: Session, options: TargetOptions, where: str, shell: str | Non
     )
 
 
-def _holds(step: Step) -> bool:
+def holds(step: Step) -> bool:
     """Whether a file already is what the step would make of it."""
     from ideepdoctor.treatment.shellrc import put_block
 

@@ -14,7 +14,7 @@ from ideepdoctor.facts.answer import Answer
 from ideepdoctor.facts.cpu import build_cpu
 from ideepdoctor.facts.host import container_kind, parse_libc, parse_os_name
 from ideepdoctor.facts.limits import Level, build_limits
-from ideepdoctor.facts.outcomes import read_chainer, read_imports, read_libraries, read_shadows, shadow_rows
+from ideepdoctor.facts.outcomes import read_chainer, read_guard, read_imports, read_libraries, read_shadows, shadow_rows
 from ideepdoctor.facts.packages import read_packages
 from ideepdoctor.facts.variables import read_variables
 from ideepdoctor.model.facts import (
@@ -173,6 +173,7 @@ def read_facts(
         first_op=first_op,
         shadows=read_shadows(imports) if imports else shadow_rows(answer, "possible_shadows"),
         chainer=read_chainer(imports) if imports else None,
+        guard=read_guard(answer, imports),
         libraries=read_libraries(imports) if imports else None,
         interpreters=interpreters,
     )

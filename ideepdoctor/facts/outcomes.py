@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 import signal
+from dataclasses import replace
 
 from ideepdoctor.facts.answer import Answer
-from ideepdoctor.model.facts import ChainerState, NativeLibrary, Outcome, Shadow
+from ideepdoctor.model.facts import ChainerState, Correction, Guard, NativeLibrary, Outcome, Shadow
+from ideepdoctor.targets.target import payload_source
 
 STDERR_LIMIT = 2000
 _DEADLY = frozenset({"SIGABRT", "SIGBUS", "SIGFPE", "SIGILL", "SIGKILL", "SIGSEGV", "SIGSYS", "SIGTERM", "SIGTRAP"})
@@ -127,3 +130,22 @@ def read_chainer(imports: Answer) -> ChainerState | None:
         ideep_available=state.maybe_flag("ideep_available"),
         ideep_reason=state.maybe_text("ideep_reason"),
     )
+
+
+def read_guard(answer: Answer, imports: Answer | None) -> Guard:
+    """The guard: its file, and what it said in the process that had imported Chainer."""
+    file = answer.part("guard")
+    digest = file.maybe_text("sha256")
+    current = None if digest is None else digest == hashlib.sha256(payload_source("guard")).hexdigest()
+    found = Guard(file.maybe_flag("choice"), file.maybe_text("path"), current)
+    state = None if imports is None else imports.part("chainer").part("told").maybe_part("chainer")
+    status = None if state is None else state.maybe_part("guard")
+    if status is None:
+        return found
+    rows = status.part("corrections")
+    corrections = tuple(
+        Correction(name, row.text("rule"), row.text("corrects"), row.flag("active"), row.text("why_not"))
+        for name in sorted(rows.values)
+        for row in (rows.part(name),)
+    )
+    return replace(found, corrections=corrections, why_not=status.text("why_not"), problems=status.texts("problems"))

@@ -204,6 +204,38 @@ class Variables:
 
 
 @dataclass(frozen=True, slots=True)
+class Correction:
+    """One correction of the guard, as it stands in a process of the target."""
+
+    name: str
+    """As IDEEPDOCTOR_GUARD switches it: bn, product..."""
+    rule: str
+    """Code of the rule that explains it."""
+    what: str
+    active: bool
+    why_not: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """The guard in the target: what corrects Chainer with an ideep4py that is known to be wrong."""
+
+    choice: bool | None = None
+    """What the target's start-up file says: True: the import of Chainer loads it; False: somebody disabled it; None:
+    there is no start-up file, or one that knows no guard."""
+    path: str | None = None
+    """The file that would be imported; None: there is none."""
+    current: bool | None = None
+    """Whether it is the guard of the release of ideepdoctor that collected these facts; None: it could not be read."""
+    corrections: tuple[Correction, ...] | None = None
+    """In a process that has imported Chainer; None where none was started, or the guard was not loaded there."""
+    why_not: str = ""
+    """Why it corrects nothing there; empty where it corrects something."""
+    problems: tuple[str, ...] = ()
+    """What failed inside it."""
+
+
+@dataclass(frozen=True, slots=True)
 class Interpreter:
     """A Python found on this machine."""
 
@@ -317,6 +349,7 @@ class Facts:
     """A relu through ideep4py in a child of its own; None where ideep4py could not be imported or in quick mode."""
     shadows: tuple[Shadow, ...] = ()
     chainer: ChainerState | None = None
+    guard: Guard | None = None
     libraries: tuple[NativeLibrary, ...] | None = None
     native: Native | None = None
     """The shared libraries: who exists, who wins; None where they were not looked at."""

@@ -1,8 +1,8 @@
 """Corrects what Chainer with ideep4py computes wrong or dies of. Written by ideepdoctor; `ideepdoctor undo` removes it.
 
-Imported at every start of Python (a .pth line), it only registers a finder. When `chainer` has been imported it looks
-at the versions, and replaces those functions of ideep4py that are known to be wrong in them; Chainer stays as it is.
-Nothing here may stop a program: what fails is told once, and the original is used. Python 2.7 and 3.5 to 3.14.
+Loaded when a program imports Chainer (or at its start), it registers a finder. When `chainer` has been imported it
+looks at the versions, and replaces those functions of ideep4py that are known to be wrong in them; Chainer stays as it
+is. Nothing here may stop a program: what fails is told once, and the original is used. Python 2.7 and 3.5 to 3.14.
 
     IDEEPDOCTOR_GUARD=off              nothing is corrected
     IDEEPDOCTOR_GUARD=-bn,-lrn         everything but these (names: see CORRECTIONS)
@@ -24,16 +24,16 @@ LOGGER = "ideepdoctor.guard"
 CORRECTIONS = (
     ("bn", "IDP602", "H1", "gradients of BatchNormalization"),
     ("product", "IDP603", "H2", "products and quotients of blocked arrays"),
-    ("optimizer", "IDP603", "H4", "the same inside AdaGrad, MSVAG and Adam, where product is switched off"),
+    ("optimizer", "IDP612", "H4", "the same inside AdaGrad, MSVAG and Adam, where product is switched off"),
     ("load", "IDP604", "H3", "weights that are loaded after to_intel64()"),
     ("concat", "IDP605", "H7", "concat whose inputs fill different blocks, which ended the process"),
     ("split", "IDP605", "H8", "split_axis across blocks, which ended the process"),
     ("lrn", "IDP609", "H14", "gradients of local response normalization, and an even window"),
-    ("maxpool", "IDP606", "H5", "max pooling of NaN, and its gradient where its input was read in between"),
-    ("fixedbn", "IDP607", "H9", "the sum that fixed_batch_normalization asks for, which raised"),
-    ("power", "IDP607", "H11", "powers of arrays of iDeep, which raised"),
-    ("operand", "IDP607", "", "arithmetic with float64, or equal sizes in other shapes, which ended the process"),
-    ("pickle", "IDP607", "H10", "pickling of arrays of iDeep"),
+    ("maxpool", "IDP613", "H5", "max pooling of NaN, and its gradient where its input was read in between"),
+    ("fixedbn", "IDP614", "H9", "the sum that fixed_batch_normalization asks for, which raised"),
+    ("power", "IDP616", "H11", "powers of arrays of iDeep, which raised"),
+    ("operand", "IDP616", "", "arithmetic with float64, or equal sizes in other shapes, which ended the process"),
+    ("pickle", "IDP615", "H10", "pickling of arrays of iDeep"),
 )
 NAMES = tuple(row[0] for row in CORRECTIONS)
 

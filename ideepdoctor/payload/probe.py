@@ -37,6 +37,7 @@ ALLOWED_NAMES = frozenset(
     (
         "CONDA_PREFIX",
         "GLIBC_TUNABLES",
+        "IDEEPDOCTOR_GUARD",
         "IDEEPDOCTOR_SET",
         "LD_AUDIT",
         "LD_BIND_NOW",
@@ -168,7 +169,10 @@ LOOK = (
     CHILD
     + SHADOWS
     + r"""
+guard = [os.path.join(one, "_ideepdoctor_guard.py") for one in sys.path]
 tell("look", {"path": ([""] if first else []) + sys.path, "environment": dict(os.environ),
+              "guard": ([one for one in guard if os.path.isfile(one)] or [None])[0],
+              "guard_choice": getattr(sys.modules.get("_ideepdoctor_startup"), "GUARD", None),
               "user_site": getattr(site, "USER_SITE", None),
               "possible": [one for one in possible() if one[0] in names]})
 """
@@ -302,8 +306,9 @@ def chainer_state():
         check = getattr(intel64, "check_ideep_available", None)
         if check is not None:
             problem = ask("", check)[1] or problem
+    guard = sys.modules.get("_ideepdoctor_guard")
     return {"use_ideep": use, "dtype": dtype, "ideep_available": available,
-            "ideep_reason": (problem or "").lstrip(": ") or None}
+            "ideep_reason": (problem or "").lstrip(": ") or None, "guard": guard and ask("guard", guard.status)[0]}
 def maps():
     try:
         with open("/proc/self/maps") as stream:
@@ -853,6 +858,18 @@ def import_answer(child, cookie):
     return {"told": told, "stderr": [part[-TEXT_LIMIT:] for part in errors], "ended": ended}
 
 
+def guard_file(look):
+    """Return which guard a program of the target would load, and what its start-up file says about that."""
+    path, digest = look.get("guard"), None
+    if path:
+        try:
+            with open(path, "rb") as stream:
+                digest = hashlib.sha256(stream.read()).hexdigest()
+        except (IOError, OSError):
+            pass
+    return {"choice": look.get("guard_choice"), "path": path, "sha256": digest}
+
+
 def has(found, name):
     """Return whether a distribution of this name is among those found."""
     return any(re.search(r"(?mi)^Name:\s*%s\s*$" % name, one["metadata"]) for one in found)
@@ -899,6 +916,7 @@ def main():
     for name in ("cpuid", "host_cpuid"):
         answer[name] = children[name].told().get("cpuid") if name in children else None
     answer["python"]["user_site"] = look.get("user_site")
+    answer["guard"] = guard_file(look)
     answer["variables"] = {"inherited": allowed(environment), "effective": None}
     if look:
         answer["variables"]["effective"] = allowed(look["environment"])

@@ -2,7 +2,8 @@
 
 Sets the variables below where nobody has set them, for every program that this environment's Python runs, and lists
 them in IDEEPDOCTOR_SET. Where there are packages that end a process in which they are imported before ideep4py, their
-first import imports ideep4py before them. Valid on Python 2.7 and 3.5 to 3.14; a start imports nothing but os and sys.
+first import imports ideep4py before them. The import of Chainer loads the guard, the file _ideepdoctor_guard.py beside
+this one. Valid on Python 2.7 and 3.5 to 3.14; a start imports nothing but os and sys.
 """
 
 import os
@@ -12,6 +13,8 @@ import sys
 DEFAULTS = ()
 # Top-level modules that ideep4py must come before.
 FIRST = ()
+# Whether the import of Chainer loads the guard: True, False (somebody disabled it), None (there is none).
+GUARD = None
 MARK = "IDEEPDOCTOR_SET"
 
 
@@ -80,19 +83,22 @@ def _apply(environ):
         del environ[MARK]
 
 
-class _Order(object):
-    """A finder that finds nothing; asked for a module of FIRST, it imports ideep4py before others look for it.
+class _Watch(object):
+    """A finder that waits for imports: of a module of FIRST, before which ideep4py comes, and of Chainer.
 
     It stays in sys.meta_path when it has nothing left to do: a list that is being walked must not get shorter. Its
     methods use no name of this module: on 2.7 those are gone while a program ends.
     """
 
-    def __init__(self, names):
-        self.names = set(names)
+    def __init__(self, names, guard):
+        self.names, self.guard = set(names), guard
 
     def find_spec(self, fullname, path=None, target=None):
+        if fullname == "chainer" and self.guard:
+            finder = self.load()
+            return finder and finder.find_spec(fullname, path, target)
         if fullname not in self.names:
-            return
+            return None
         # Before the import, which asks here again for every module that ideep4py needs.
         self.names.discard(fullname)
         try:
@@ -106,9 +112,25 @@ class _Order(object):
             raise
         except BaseException:  # an ideep4py that cannot be imported is in nobody's way
             pass
+        return None
 
-    def find_module(self, fullname, path=None):
-        self.find_spec(fullname)
+    def find_module(self, fullname, path=None):  # Python 2.7
+        if fullname == "chainer" and self.guard:
+            finder = self.load()
+            return finder and finder.find_module(fullname, path)
+        return self.find_spec(fullname)
+
+    def load(self):
+        # The guard registers a finder of its own, before this one; but this import is being looked for already.
+        self.guard = False
+        try:
+            import _ideepdoctor_guard
+
+            return _ideepdoctor_guard.STATE.finder
+        except KeyboardInterrupt:
+            raise
+        except BaseException:  # a guard that was taken away, or half written
+            return None
 
 
 try:
@@ -116,5 +138,5 @@ try:
 except Exception:  # no variable is worth a program
     pass
 # Last: a module that fails after this would leave a finder behind.
-if FIRST:
-    sys.meta_path.insert(0, _Order(FIRST))
+if FIRST or GUARD:
+    sys.meta_path.insert(0, _Watch(FIRST, GUARD))

@@ -49,6 +49,13 @@ from ideepdoctor.rules.idp606 import IDP606
 from ideepdoctor.rules.idp607 import IDP607
 from ideepdoctor.rules.idp608 import IDP608
 from ideepdoctor.rules.idp609 import IDP609
+from ideepdoctor.rules.idp610 import IDP610
+from ideepdoctor.rules.idp611 import IDP611
+from ideepdoctor.rules.idp612 import IDP612
+from ideepdoctor.rules.idp613 import IDP613
+from ideepdoctor.rules.idp614 import IDP614
+from ideepdoctor.rules.idp615 import IDP615
+from ideepdoctor.rules.idp616 import IDP616
 from ideepdoctor.rules.idp701 import IDP701
 from ideepdoctor.rules.idp702 import IDP702
 
@@ -99,6 +106,13 @@ RULES: tuple[type[Rule], ...] = (
     IDP607,
     IDP608,
     IDP609,
+    IDP610,
+    IDP611,
+    IDP612,
+    IDP613,
+    IDP614,
+    IDP615,
+    IDP616,
     IDP701,
     IDP702,
 )

@@ -111,6 +111,27 @@ def pair(chainer: str, ideep4py: str) -> Pair:
     return Pair.RIGHT if with_chainer == Version("5.0.0rc1") else Pair.UNUSED
 
 
+_ALL_HAZARDS = frozenset({"H1", "H2", "H3", "H4", "H5", "H7", "H8", "H9", "H10", "H11", "H14"})
+
+GUARDED = (
+    ("2.0.0.post3", "5.0.0rc1", "7.8.1", _ALL_HAZARDS),
+    ("1.0.4", "4.0.0a0", "4.5.0", frozenset({"H7", "H8", "H10"})),
+)
+"""What the guard (payload/guard.py) corrects: a release of ideep4py, the first and the last Chainer, hazards."""
+
+
+def guarded(chainer: str | None, ideep4py: str | None) -> frozenset[str]:
+    """The hazards that the guard corrects for a pair of releases; none for a pair that it does not know."""
+    release, with_chainer = _version(ideep4py or ""), _version(chainer or "")
+    if release is None or with_chainer is None:
+        return frozenset()
+    base = Version(with_chainer.base_version)  # 7.8.1.post1 is 7.8.1 in another package
+    for known, first, last, hazards in GUARDED:
+        if release == Version(known) and Version(first) <= with_chainer and base <= Version(last):
+            return hazards
+    return frozenset()
+
+
 def right_release(chainer: str) -> str:
     """The ideep4py that is right for a Chainer, in words."""
     version = _version(chainer)

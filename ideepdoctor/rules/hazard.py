@@ -6,8 +6,11 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from ideepdoctor.model.facts import Facts
-from ideepdoctor.model.findings import Finding
+from ideepdoctor.model.findings import Finding, FixSafety, Severity
+from ideepdoctor.model.plan import Step
 from ideepdoctor.rules.base import Rule
+from ideepdoctor.rules.compat import guarded
+from ideepdoctor.rules.installed import guard_command, guard_fix, installed_pair, variable_steps
 from ideepdoctor.rules.proof import KNOWN, describe, evidence, failing
 
 
@@ -20,23 +23,39 @@ class _ProofRule(Rule):
 
 
 class HazardRule(_ProofRule):
-    """A known hazard: its failing checks are one finding."""
+    """A known hazard: its failing checks are one finding.
 
+    It is an error where the guard corrects it for this pair of releases: then there is no reason to live with it.
+    Elsewhere it is a warning, with the remedy that is left.
+    """
+
+    severity = Severity.ERROR
+    fix = FixSafety.SAFE
     requires = ("IDP303", "IDP304", "IDP601")
-    hazard: ClassVar[str]
-    """Its name in the smoke test."""
+    hazards: ClassVar[tuple[str, ...]]
+    """Their names in the smoke test."""
+    reproduction: ClassVar[str]
+    """A program of at most ten lines that shows the hazard where nothing corrects it, and prints numbers."""
 
     def check(self, facts: Facts) -> Iterator[Finding]:
         """Report the failing cases together."""
-        checks = failing(facts, self.hazard)
-        if checks:
-            yield self.finding(
-                found=describe(checks),
-                needed=self.needed,
-                consequence=self.consequence,
-                next_step=self.next_step,
-                evidence=evidence(checks),
-            )
+        checks = [seen for hazard in self.hazards for seen in failing(facts, hazard)]
+        if not checks:
+            return
+        corrected = {seen.hazard for seen in checks} & guarded(*installed_pair(facts))
+        yield self.finding(
+            found=describe(checks),
+            needed=self.needed,
+            consequence=self.consequence,
+            next_step=(corrected and guard_command(facts)) or self.next_step,
+            evidence=evidence(checks),
+            severity=self.severity if corrected else Severity.WARNING,
+            fix=guard_fix(facts) if corrected else FixSafety.MANUAL,
+        )
+
+    def treat(self, finding: Finding, facts: Facts) -> tuple[Step, ...]:
+        """Leave the guard in the environment."""
+        return variable_steps(facts)
 
 
 class UnexplainedRule(_ProofRule):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ideepdoctor.model.findings import Severity
+from ideepdoctor.model.findings import FixSafety, Severity
 from ideepdoctor.rules.base import Example
 from ideepdoctor.rules.hazard import HazardRule
 from ideepdoctor.rules.proof import check, smoke
@@ -27,10 +27,17 @@ class IDP608(HazardRule):
 
     title = "to_intel64() raises on a model with BatchNormalization"
     severity = Severity.WARNING
-    hazard = "to_intel64-bn"
+    fix = FixSafety.MANUAL
+    hazards = ("to_intel64-bn",)
     needed = "a model whose weights are laid out for iDeep"
     consequence = "model.to_intel64() raises AttributeError"
     next_step = "use Chainer 4.0.0 or later: ideepdoctor setup --stack chainer4.5.0-ideep4py1.0.4"
+    reproduction = """
+import chainer
+model = chainer.Chain(bn=chainer.links.BatchNormalization(16))
+model.to_intel64()
+print('to_intel64() works')
+"""
     ok = (
         Example("right", smoke(check("to_intel64", "right", "to_intel64-bn", 1e-6))),
         Example("no smoke test was run"),

@@ -30,6 +30,12 @@ def release(facts: Facts) -> Release | None:
     return None if found is None else RELEASES.get(found.version)
 
 
+def installed_pair(facts: Facts) -> tuple[str | None, str | None]:
+    """The installed releases of Chainer and ideep4py; None for one that is not there."""
+    chainer, ideep4py = facts.package("chainer"), facts.package("ideep4py")
+    return None if chainer is None else chainer.version, None if ideep4py is None else ideep4py.version
+
+
 def outcome(facts: Facts, module: str) -> Outcome | None:
     """How the import of a module ended; None where it was not tried (quick mode, or not installed)."""
     return None if facts.imports is None else facts.imports.get(module)
@@ -115,13 +121,29 @@ def stack_steps(facts: Facts, names: Iterable[str] | None) -> tuple[Step, ...]:
 
 
 def variable_steps(facts: Facts) -> tuple[Step, ...]:
-    """Write the start-up files that set the recommended variables, and the order of imports, in the environment."""
-    from ideepdoctor.treatment.order import packages_first
-    from ideepdoctor.treatment.startup import startup_files
-    from ideepdoctor.treatment.variables import recommended
+    """Write the start-up files: the recommended variables, the order of imports, and the guard."""
+    from ideepdoctor.treatment.leftover import startup_steps
+
+    return startup_steps(facts)
+
+
+def guard_fix(facts: Facts) -> FixSafety:
+    """Whether ``fix`` would bring the guard, or a newer one, and this environment would be right with it."""
+    from ideepdoctor.treatment.leftover import guard_holds, wants_guard
 
     folder = facts.python.purelib or facts.python.platlib
-    return () if folder is None else startup_files(recommended(facts), folder, packages_first(facts))
+    ours_to_change = folder is not None and facts.python.externally_managed is None
+    helps = ours_to_change and facts.guard is not None and wants_guard(facts) is True and not guard_holds(facts)
+    return FixSafety.SAFE if helps else FixSafety.MANUAL
+
+
+def guard_command(facts: Facts) -> str | None:
+    """The command after which the guard corrects this environment; None where nobody left it out."""
+    if guard_fix(facts) is FixSafety.SAFE:
+        return fix_command(facts)
+    if facts.guard is not None and facts.guard.choice is False:
+        return f"ideepdoctor guard enable --python {facts.python.executable}"
+    return "unset IDEEPDOCTOR_GUARD" if variable(facts, "IDEEPDOCTOR_GUARD") else None
 
 
 def variable(facts: Facts, name: str) -> str | None:

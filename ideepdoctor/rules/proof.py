@@ -7,7 +7,7 @@ from typing import Any
 from ideepdoctor.model.facts import Facts, OpCheck
 from ideepdoctor.model.findings import Evidence
 
-KNOWN = ("H1", "H2", "H3", "H7", "H14", "to_intel64-bn")
+KNOWN = ("H1", "H2", "H3", "H4", "H5", "H7", "H8", "H9", "H10", "H11", "H14", "to_intel64-bn")
 """Hazards that have a rule of their own."""
 
 
@@ -61,6 +61,11 @@ def smoke(*checks: dict[str, Any], used: bool | None = True, ratio: float | None
             "failure": "",
         }
     }
+
+
+def unguarded(*checks: dict[str, Any]) -> dict[str, Any]:
+    """A smoke test for an example, in an environment that has no guard."""
+    return {**smoke(*checks), "guard": {"choice": None, "path": None, "current": None, "corrections": None}}
 
 
 def check(op: str, status: str, hazard: str | None = None, error: float | None = None) -> dict[str, Any]:

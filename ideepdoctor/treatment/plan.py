@@ -21,7 +21,10 @@ from ideepdoctor.model.plan import (
     WriteFile,
     changed_files,
 )
+from ideepdoctor.rules.compat import guarded
+from ideepdoctor.rules.installed import installed_pair
 from ideepdoctor.stacks.catalog import Lock, Stack
+from ideepdoctor.treatment.leftover import guard_holds, startup_steps, wants_guard
 from ideepdoctor.treatment.order import packages_first
 from ideepdoctor.treatment.startup import startup_files
 from ideepdoctor.treatment.variables import recommended
@@ -30,8 +33,17 @@ _TOOL = {"uv": "uv", "virtualenv": "pip"}
 """What installs into an environment, by what made it: uv knows no Python older than 3.6."""
 
 
-def setup_plan(facts: Facts, stack: Stack, lock: Lock, env_dir: str, base_python: str, site_packages: str) -> Plan:
-    """Make a new environment with a stack and its variables.
+def setup_plan(
+    facts: Facts,
+    stack: Stack,
+    lock: Lock,
+    env_dir: str,
+    base_python: str,
+    site_packages: str,
+    *,
+    guard: bool = True,
+) -> Plan:
+    """Make a new environment with a stack, its variables and the guard.
 
     Args:
         facts: of the base interpreter and the machine.
@@ -40,7 +52,9 @@ def setup_plan(facts: Facts, stack: Stack, lock: Lock, env_dir: str, base_python
         env_dir: absolute path of the environment's folder.
         base_python: interpreter to make it from.
         site_packages: absolute path that the new environment's site-packages will have.
+        guard: False: it is disabled, and stays so.
     """
+    wanted = (True if guarded(stack.chainer, stack.ideep4py) else None) if guard else False
     install = Install(
         python=f"{env_dir}/bin/python",
         requirements=lock.requirements,
@@ -52,29 +66,40 @@ def setup_plan(facts: Facts, stack: Stack, lock: Lock, env_dir: str, base_python
         steps=(
             CreateEnv(env_dir, base_python, lock.installer),
             install,
-            *startup_files(recommended(facts), site_packages),
+            *startup_files(recommended(facts), site_packages, guard=wanted),
         ),
     )
 
 
-def in_place_plan(facts: Facts, lock: Lock) -> Plan:
+def in_place_plan(facts: Facts, stack: Stack, lock: Lock, *, guard: bool | None = None) -> Plan:
     """Turn an existing environment into a stack: what differs is installed, everything else is left alone.
 
-    The plan has no steps where nothing differs, the variables hold already and every order of import works.
+    The plan has no steps where nothing differs, the variables and the guard hold already and every order of import
+    works.
+
+    Args:
+        facts: of the target.
+        stack: what it is to become.
+        lock: the one for its ABI.
+        guard: False: it is disabled, and stays so; None: as was decided before.
 
     Raises:
         NotPossibleHere: the interpreter is managed by its system (PEP 668), or its ABI is not the lock's.
     """
     steps: list[Step] = list(install_steps(facts, lock, [item.name for item in lock.requirements]))
-    if not (_variables_hold(facts) and _order_holds(facts)):
-        steps += _startup_steps(facts)
+    pair = stack.chainer, stack.ideep4py
+    wanted = wants_guard(facts, pair) if guard is None else guard
+    held = guard_holds(facts) if wanted else facts.guard is not None and facts.guard.choice is wanted
+    if not (_variables_hold(facts) and _order_holds(facts) and held):
+        steps += startup_steps(facts, pair=pair, guard=guard)
     return Plan(f"turn {facts.python.prefix} into {lock.stack}", tuple(steps))
 
 
 def install_plan(facts: Facts, lock: Lock, requirement_names: Sequence[str]) -> Plan:
     """Install some distributions of a lock into the target. Raises as install_steps."""
     steps = install_steps(facts, lock, requirement_names)
-    return Plan(f"install {', '.join(requirement_names)} of {lock.stack} into {facts.python.prefix}", steps)
+    title = f"install {', '.join(requirement_names)} of {lock.stack} into {facts.python.prefix}"
+    return Plan(title, _with_guard(facts, steps))
 
 
 def install_steps(facts: Facts, lock: Lock, requirement_names: Iterable[str]) -> tuple[Install, ...]:
@@ -149,8 +174,26 @@ def fix_plan(facts: Facts, judgement: Judgement, *, unsafe: bool = False) -> Pla
     plan = merge(f"fix {facts.python.prefix}", treatments)
     # Lines of a shell's start-up files are the user's own, whoever manages the interpreter.
     if any(not isinstance(step, DisableLine | EditBlock) for step in plan.steps):
-        _refuse_where_managed(facts)
-    return plan
+        refuse_where_managed(facts)
+    return replace(plan, steps=_with_guard(facts, plan.steps))
+
+
+def _with_guard(facts: Facts, steps: Sequence[Step]) -> tuple[Step, ...]:
+    """The steps, and the start-up files that the releases need which they bring: those are not installed yet."""
+    brought = {item.name: item.version for step in steps if isinstance(step, Install) for item in step.requirements}
+    files = {step.path for step in startup_steps(facts)}
+    if not brought.keys() & {"chainer", "ideep4py"} and not any(
+        isinstance(step, WriteFile) and step.path in files for step in steps
+    ):
+        return tuple(steps)
+    chainer, ideep4py = installed_pair(facts)
+    pair = brought.get("chainer", chainer or ""), brought.get("ideep4py", ideep4py or "")
+    if wants_guard(facts, pair) is not True or guard_holds(facts):
+        return tuple(steps)
+    wanted = startup_steps(facts, pair=pair)
+    paths = {step.path for step in wanted}
+    kept = [step for step in steps if not (isinstance(step, WriteFile) and step.path in paths)]
+    return tuple(sorted((*kept, *wanted), key=lambda step: _ORDER.index(type(step))))
 
 
 def merge(title: str, treatments: Iterable[tuple[Finding, Sequence[Step]]]) -> Plan:
@@ -258,7 +301,7 @@ def _snapshot(facts: Facts) -> tuple[str, ...]:
     return tuple(dict.fromkeys(folder for folder in (python.purelib, python.platlib, python.scripts) if folder))
 
 
-def _refuse_where_managed(facts: Facts) -> None:
+def refuse_where_managed(facts: Facts) -> None:
     """Raise NotPossibleHere for an interpreter that belongs to its system's package manager (PEP 668)."""
     python = facts.python
     if python.externally_managed is not None:
@@ -270,7 +313,7 @@ def _refuse_where_managed(facts: Facts) -> None:
 
 def _refuse_unless_changeable(facts: Facts, lock: Lock) -> None:
     """Raise NotPossibleHere for an interpreter that must not, or cannot, hold the lock."""
-    _refuse_where_managed(facts)
+    refuse_where_managed(facts)
     python = facts.python
     if python.abi not in lock.abis:
         raise NotPossibleHere(
@@ -278,12 +321,6 @@ def _refuse_unless_changeable(facts: Facts, lock: Lock) -> None:
             f"{' or '.join(lock.abis)}",
             hint="make an environment with the right Python: ideepdoctor setup",
         )
-
-
-def _startup_steps(facts: Facts) -> tuple[WriteFile, ...]:
-    """The start-up files for the target; none where its site-packages folder is not known."""
-    folder = facts.python.purelib or facts.python.platlib
-    return () if folder is None else startup_files(recommended(facts), folder, packages_first(facts))
 
 
 def _variables_hold(facts: Facts) -> bool:

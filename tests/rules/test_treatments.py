@@ -83,7 +83,7 @@ def test_every_stack_that_is_named_exists():
 
 @pytest.mark.parametrize("overlay", [{}, MANAGED, UNUSABLE], ids=["own", "managed", "no stack fits"])
 def test_fix_is_named_exactly_where_it_has_steps(overlay: dict[str, object]):
-    promises = 0
+    promises, packages = 0, False
     for rule, example, finding in told(overlay):
         facts = facts_on(example.host, example.overlay, overlay)
         promised = "ideepdoctor fix" in finding.next_step
@@ -93,7 +93,10 @@ def test_fix_is_named_exactly_where_it_has_steps(overlay: dict[str, object]):
             assert rule().treat(finding, facts), finding
             assert ("--unsafe" in finding.next_step) == (finding.fix is FixSafety.UNSAFE), finding
             assert facts.python.externally_managed is None
-    assert (promises > 15) == (overlay == {})
+            guard_alone = guard_alone and "_ideepdoctor_guard.py" in str(rule().treat(finding, facts))
+    # The guard fits where no stack does; into a managed interpreter nothing is written.
+    assert guard_alone == (overlay != {})
+    assert (promises == 0) == (overlay == MANAGED)
 
 
 def test_a_change_of_chainer_is_not_safe():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ideepdoctor.model.facts import Cpu, Facts, Limits, Package, Platform, Python, TargetRef, Variables
+from ideepdoctor.model.facts import Cpu, Facts, Guard, Limits, Package, Platform, Python, TargetRef, Variables
 
 SITE = "/env/lib/python3.7/site-packages"
 AMD = Cpu(
@@ -24,6 +24,7 @@ def facts(
     abi: str = "cp37m",
     externally_managed: str | None = None,
     variables: Variables | None = None,
+    guard: Guard | None = None,
 ) -> Facts:
     return Facts(
         tool_version="0",
@@ -49,5 +50,6 @@ def facts(
             scripts="/env/bin",
         ),
         variables=variables or Variables(),
+        guard=guard,
         packages=tuple(Package(name, version, SITE) for name, version in (packages or {}).items()),
     )

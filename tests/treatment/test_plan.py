@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from ideepdoctor.errors import NotPossibleHere, UsageError
-from ideepdoctor.model.facts import AlteredFile, Variables
+from ideepdoctor.model.facts import AlteredFile, Guard, Variables
 from ideepdoctor.model.findings import Finding, FixSafety, Judgement, Severity
 from ideepdoctor.model.plan import (
     CreateEnv,
@@ -39,13 +39,14 @@ def names(step: Install) -> list[str]:
 class TestSetup:
     def test_environment_then_packages_then_startup_files(self):
         made = plan.setup_plan(facts(cpu=AMD), STACK, LOCK, "/new", "/usr/bin/python3.7", "/new/lib/site")
-        create, install, module, pth = made.steps
+        create, install, guard, module, pth = made.steps
         assert create == CreateEnv("/new", "/usr/bin/python3.7", "uv")
         assert (install.python, install.tool, install.requirements) == ("/new/bin/python", "uv", LOCK.requirements)
         assert install.size_bytes == LOCK.installed_bytes > 200_000_000
         assert install.snapshot == ()
         assert set(install.first) == {"setuptools", "wheel"} <= set(PINNED)
         assert module.path.startswith("/new/lib/site/") and "MKL_DEBUG_CPU_TYPE" in module.content
+        assert guard.path == "/new/lib/site/_ideepdoctor_guard.py" and "GUARD = True" in module.content
         assert pth.path == "/new/lib/site/ideepdoctor.pth"
 
     def test_what_uv_refuses_is_made_by_virtualenv_and_installed_by_pip(self):
@@ -58,34 +59,35 @@ class TestSetup:
 class TestInPlace:
     def test_only_what_differs_is_installed_with_a_snapshot_of_the_folders(self):
         there = {**PINNED, "numpy": "1.15.4", "unrelated": "1.0"}
-        made = plan.in_place_plan(facts(packages=there), LOCK)
+        made = plan.in_place_plan(facts(packages=there), STACK, LOCK)
         install = install_of(made.steps)
         assert names(install) == ["numpy"]
         assert install.requirements[0] == LOCK.requirement("numpy")
         assert install.snapshot == (SITE, "/env/bin")
         assert install.python == "/env/bin/python"
-        assert [type(step) for step in made.steps] == [Install, WriteFile, WriteFile]
+        assert [type(step) for step in made.steps] == [Install, WriteFile, WriteFile, WriteFile]
 
     def test_altered_files_are_installed_anew(self):
         given = facts(packages=PINNED)
         broken = replace(given.package("ideep4py"), altered=(AlteredFile("lib/libiomp5.so", "size", "1", "0"),))
         given = replace(given, packages=(*(item for item in given.packages if item.name != "ideep4py"), broken))
-        install = install_of(plan.in_place_plan(given, LOCK).steps)
+        install = install_of(plan.in_place_plan(given, STACK, LOCK).steps)
         assert names(install) == ["ideep4py"]
         assert install.reinstall == ("ideep4py",)
 
     def test_a_pip_that_is_there_stays_as_it_is(self):
         assert not [
             step
-            for step in plan.in_place_plan(facts(packages={**PINNED, "pip": "19.0"}), LOCK).steps
+            for step in plan.in_place_plan(facts(packages={**PINNED, "pip": "19.0"}), STACK, LOCK).steps
             if isinstance(step, Install)
         ]
         without = {name: version for name, version in PINNED.items() if name != "pip"}
-        assert names(install_of(plan.in_place_plan(facts(packages=without), LOCK).steps)) == ["pip"]
+        assert names(install_of(plan.in_place_plan(facts(packages=without), STACK, LOCK).steps)) == ["pip"]
 
     def test_nothing_is_to_be_done_where_all_is_so_already(self):
         set_up = Variables(effective={"CHAINER_USE_IDEEP": "auto"}, set_by_doctor=("CHAINER_USE_IDEEP",))
-        assert plan.in_place_plan(facts(packages=PINNED, variables=set_up), LOCK).steps == ()
+        given = facts(packages=PINNED, variables=set_up, guard=Guard(choice=True, path="/g", current=True))
+        assert plan.in_place_plan(given, STACK, LOCK).steps == ()
 
     @pytest.mark.parametrize(
         "state",
@@ -96,17 +98,38 @@ class TestInPlace:
         ],
     )
     def test_startup_files_are_written_where_they_do_not_hold(self, state):
-        steps = plan.in_place_plan(facts(packages=PINNED, variables=state), LOCK).steps
-        assert [type(step) for step in steps] == [WriteFile, WriteFile]
+        steps = plan.in_place_plan(facts(packages=PINNED, variables=state), STACK, LOCK).steps
+        assert [type(step) for step in steps] == [WriteFile, WriteFile, WriteFile]
+
+    @pytest.mark.parametrize(
+        ("there", "asked", "left"),
+        [
+            (Guard(), None, True),
+            (None, None, True),
+            (Guard(choice=True, current=False), None, True),
+            (Guard(choice=False), None, None),
+            (Guard(choice=False), False, None),
+            (Guard(choice=True, current=True), False, False),
+            (Guard(choice=True, current=True), None, None),
+        ],
+    )
+    def test_the_guard_is_left_there_unless_somebody_does_not_want_it(self, there, asked, left):
+        set_up = Variables(effective={"CHAINER_USE_IDEEP": "auto"}, set_by_doctor=("CHAINER_USE_IDEEP",))
+        given = facts(packages=PINNED, variables=set_up, guard=there)
+        steps = plan.in_place_plan(given, STACK, LOCK, guard=asked).steps
+        said = {None: [], True: ["GUARD = True"], False: ["GUARD = False"]}[left]
+        texts = "".join(step.content for step in steps if step.path.endswith("_startup.py"))
+        assert [line for line in texts.splitlines() if line.startswith("GUARD")] == said
+        assert any(step.path.endswith("_ideepdoctor_guard.py") for step in steps) is (left is True)
 
     def test_a_managed_interpreter_is_refused_with_the_way_out(self):
         with pytest.raises(NotPossibleHere, match="managed by its system") as caught:
-            plan.in_place_plan(facts(externally_managed="/usr/lib/python3.7/EXTERNALLY-MANAGED"), LOCK)
+            plan.in_place_plan(facts(externally_managed="/usr/lib/python3.7/EXTERNALLY-MANAGED"), STACK, LOCK)
         assert "ideepdoctor setup" in caught.value.hint
 
     def test_an_interpreter_with_another_abi_is_refused(self):
         with pytest.raises(NotPossibleHere, match="cp36m"):
-            plan.in_place_plan(facts(abi="cp36m"), LOCK)
+            plan.in_place_plan(facts(abi="cp36m"), STACK, LOCK)
 
 
 class TestInstall:
@@ -132,6 +155,34 @@ def pin(name: str, version: str, digest: str = "0") -> Requirement:
 
 def installing(*pins: Requirement, python: str = "/env/bin/python", snapshot: str = "/env/lib") -> Install:
     return Install(python, pins, "uv", snapshot=(snapshot,))
+
+
+class TestGuard:
+    """What brings releases that the guard corrects brings the guard."""
+
+    def startup(self, steps) -> str:
+        return "".join(step.content for step in steps if isinstance(step, WriteFile) and "_startup" in step.path)
+
+    @pytest.mark.parametrize(
+        ("packages", "names", "comes"),
+        [
+            ({"chainer": "7.8.1"}, ["ideep4py", "numpy"], True),
+            ({"ideep4py": "2.0.0.post3"}, ["chainer"], True),
+            ({"chainer": "7.8.1", "ideep4py": "2.0.0.post3"}, ["numpy"], False),
+            ({}, ["numpy"], False),
+            ({"chainer": "5.0.0b4"}, ["ideep4py"], False),
+        ],
+    )
+    def test_with_the_releases_that_an_installation_leads_to(self, packages, names, comes):
+        given = facts(packages=packages, guard=Guard())
+        steps = plan.install_plan(given, LOCK, names).steps
+        assert ("GUARD = True" in self.startup(steps)) == comes
+        assert [type(step) for step in steps] == [Install] + [WriteFile] * (3 if comes else 0)
+
+    def test_not_where_it_holds_or_was_disabled(self):
+        for guard in (Guard(choice=False), Guard(choice=True, path="/g", current=True)):
+            steps = plan.install_plan(facts(packages={"chainer": "7.8.1"}, guard=guard), LOCK, ["ideep4py"]).steps
+            assert [type(step) for step in steps] == [Install]
 
 
 class TestMerge:
