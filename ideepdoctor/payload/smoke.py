@@ -307,7 +307,7 @@ def train(lab, net, optimizer, dtype, steps=2):
     return used, named
 
 
-def optimize(name, with_batch_normalization=False):
+def optimize(name, with_batch_normalization=False, **settings):
     """Train a model after to_intel64() and compare its parameters; the second step sees what the first kept."""
 
     def run(lab):
@@ -316,10 +316,10 @@ def optimize(name, with_batch_normalization=False):
         with lab.ideep():
             net = network(lab, with_batch_normalization)
             net.to_intel64()
-            used, ours = train(lab, net, make(lr=0.01), lab.np.float32)
+            used, ours = train(lab, net, make(lr=0.01, **settings), lab.np.float32)
         with lab.numpy():
             net = in_float64(lab, network(lab, with_batch_normalization))
-            _, reference = train(lab, net, make(lr=0.01), lab.np.float64)
+            _, reference = train(lab, net, make(lr=0.01, **settings), lab.np.float64)
         pairs = [(key, mine, true) for (key, mine), (_, true) in zip(ours, reference)]
         if with_batch_normalization:
             # The gradient of a bias before batch normalization is zero but for rounding: nothing to be relative to.
@@ -350,6 +350,65 @@ def load_after(lab):
         lab.chainer.serializers.load_npz(stored, net)
         y = net(lab.chainer.Variable(x))
     return Result(lab.is_ours(y), [("output", y.data, reference)], 32 * 8 * 8)
+
+
+def split(lab):
+    """Split the 16 channels of a convolution into 8 and 8, which lie in one block with AVX-512."""
+
+    def function(x, w):
+        parts = lab.F.split_axis(lab.F.convolution_2d(x, w, pad=1), 2, 1)
+        return parts[0] - parts[1]
+
+    return lab.compare(function, ((2, 16, 8, 8), (16, 16, 3, 3)), "xW", 288)
+
+
+def fixed_batch_normalization(lab):
+    """Normalize a convolution with given statistics, as in fine-tuning; the gradient comes from a relu."""
+    x, w, gamma, beta, mean = lab.arrays((2, 16, 8, 8), (16, 16, 3, 3), (16,), (16,), (16,))
+
+    def function(x, w, gamma, beta, mean, var):
+        h = lab.F.convolution_2d(x, w, pad=1)
+        return lab.F.relu(lab.F.fixed_batch_normalization(h, gamma, beta, mean, var))
+
+    return lab.compare(function, (), ("x", "W", "gamma", "beta"), 144, [x, w, gamma, beta, mean, abs(mean) + 1])
+
+
+def pool_nan(lab):
+    """Where NaN comes out of a max pooling: 1 for NaN, 0 for a number."""
+    x = lab.arrays((2, 16, 8, 8))[0]
+    x[0, 3, 2, 5] = lab.np.nan
+    with lab.ideep():
+        y = lab.F.max_pooling_2d(lab.chainer.Variable(x), 2)
+    with lab.numpy():
+        reference = lab.F.max_pooling_2d(lab.chainer.Variable(x.astype(lab.np.float64)), 2).data
+    pairs = [("NaN", lab.np.isnan(lab.np.array(y.data)) * 1.0, lab.np.isnan(reference) * 1.0)]
+    return Result(lab.is_ours(y), pairs, LEAST_TERMS)
+
+
+def raw_power(lab):
+    """The square of a convolution's output as an array, not as a Variable."""
+    x, w = lab.arrays((2, 16, 8, 8), (16, 16, 3, 3))
+    with lab.ideep():
+        h = lab.F.convolution_2d(lab.chainer.Variable(x), w, pad=1)
+        mine = h.data**2
+    with lab.numpy():
+        x, w = x.astype(lab.np.float64), w.astype(lab.np.float64)
+        reference = lab.F.convolution_2d(lab.chainer.Variable(x), w, pad=1).data ** 2
+    return Result(lab.is_ours(h), [("power", lab.np.array(mine), reference)], 288)
+
+
+def pickled(lab):
+    """The weights of a model that was pickled after to_intel64() and loaded again."""
+    import pickle
+
+    lab.need_ideep()
+    with lab.ideep():
+        net = network(lab, False)
+        weights = dict((name, param.data.astype(lab.np.float64)) for name, param in net.namedparams())
+        net.to_intel64()
+        params = pickle.loads(pickle.dumps(sorted(net.namedparams()), 2))
+    pairs = [(name, lab.np.array(param.data), weights[name]) for name, param in params]
+    return Result(None, pairs, LEAST_TERMS)
 
 
 def cases():
@@ -386,6 +445,13 @@ def cases():
         Case(hazards, lrn, "(2,16,8,8), then a convolution", "H14", normalize_then_convolve),
         # 4 is a multiple of neither block size: 16 channels with AVX-512, 8 without.
         Case(hazards, "concat", "convolutions of 16 and 4 channels", "H7", concat(16, 4)),
+        Case(hazards, "split_axis", of_one + " into 8 and 8 channels", "H8", split),
+        # With a large epsilon: gradients near zero would otherwise turn rounding into full steps.
+        Case(hazards, "ada_grad", steps, "H4", optimize("AdaGrad", eps=0.1)),
+        Case(hazards, "max_pooling", "2x2, NaN in (2,16,8,8)", "H5", pool_nan),
+        Case(hazards, "fixed_batch_normalization", of_one + ", then relu", "H9", fixed_batch_normalization),
+        Case(hazards, "pickle", "a model after to_intel64()", "H10", pickled),
+        Case(hazards, "power", "array ** 2 " + of_one, "H11", raw_power),
     ]
     return found
 

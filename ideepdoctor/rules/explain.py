@@ -45,12 +45,25 @@ def document(rule: type[Rule] | type[Check]) -> str:
         lines[0],
         *body,
         "",
+        *_reproduction(rule),
         "## Examples",
         "",
         *(f"* found: {_example(example)}" for example in rule.bad),
         *(f"* fine: {_example(example)}" for example in rule.ok),
     ]
     return "\n".join(parts) + "\n"
+
+
+def _reproduction(rule: type[Rule] | type[Check]) -> list[str]:
+    """A program that shows the fault, for the rules that have one."""
+    program = getattr(rule, "reproduction", "")
+    if not program:
+        return []
+    how = (
+        "Run this with the environment's Python. Where the guard corrects it, `IDEEPDOCTOR_GUARD=off` shows what it is "
+        "without."
+    )
+    return ["## See it yourself", "", how, "", "```python", *program.strip("\n").splitlines(), "```", ""]
 
 
 def _example(example: Example | Sample) -> str:

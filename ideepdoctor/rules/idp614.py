@@ -18,8 +18,8 @@ class IDP614(HazardRule):
         (ResNet in ``train=False``) stops at the first step.
 
     How to fix
-        ``ideepdoctor fix`` leaves the guard in the environment, which corrects it inside Chainer. By hand: add 0 to the
-        output, ``h = F.fixed_batch_normalization(...) * 1.0``, so that a plain gradient arrives.
+        ``ideepdoctor fix`` leaves the guard in the environment, which corrects it inside Chainer. By hand: multiply
+        the output by 1.0, ``h = F.fixed_batch_normalization(...) * 1.0``, so that a plain gradient arrives.
 
     References
         Measured with ideep4py 2.0.0.post3.

@@ -10,6 +10,7 @@ import pytest
 from ideepdoctor.errors import UsageError
 from ideepdoctor.rules import RULES
 from ideepdoctor.rules.explain import HEADINGS, document, find
+from ideepdoctor.rules.hazard import HazardRule
 from ideepdoctor.rules.idp305 import IDP305
 from ideepdoctor.rules.idp505 import IDP505
 
@@ -41,7 +42,8 @@ def test_a_document_has_its_sections_in_order_and_every_example(code: str):
     rule = find(code)
     text = document(rule)
     headings = re.findall(r"^## (.+)$", text, re.MULTILINE)
-    assert headings == [*HEADINGS, "Examples"]
+    see = ["See it yourself"] if hasattr(rule, "reproduction") else []
+    assert headings == [*HEADINGS, *see, "Examples"]
     assert f"Severity: {rule.severity}. Treatment: {rule.fix}" in text
     for section in re.split(r"^## .+$", text, flags=re.MULTILINE)[1:]:
         assert section.strip(), "an empty section"
@@ -53,7 +55,18 @@ def test_a_document_has_its_sections_in_order_and_every_example(code: str):
 
 @pytest.mark.parametrize("code", CODES)
 def test_the_text_of_a_section_is_not_indented_as_code(code: str):
-    assert not re.search(r"^    \S", document(find(code)), re.MULTILINE)
+    text = re.sub(r"^```.*?^```", "", document(find(code)), flags=re.MULTILINE | re.DOTALL)
+    assert not re.search(r"^    \S", text, re.MULTILINE)
+
+
+def test_each_hazard_has_a_program_of_ten_lines_at_most():
+    hazards = [rule for rule in RULES if issubclass(rule, HazardRule)]
+    assert len(hazards) == 11
+    for rule in hazards:
+        lines = rule.reproduction.strip("\n").splitlines()
+        assert 3 <= len(lines) <= 10, rule
+        assert max(map(len, lines)) <= 120
+        assert "\n".join(lines) in document(rule)
 
 
 def test_what_a_rule_rests_on_is_said():
