@@ -13,12 +13,15 @@ import shutil
 import signal
 import stat
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn, Protocol
+
+from ideepdoctor.signals import held_back, wait_for
 
 Observer = Callable[[str], None]
 
@@ -55,6 +58,14 @@ class Completed:
     def error_text(self) -> str:
         """Standard error, or why the program could not be started."""
         return self.error or self.stderr.decode("utf-8", "replace")
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How a program ended that had this process's own streams; ``returncode`` is negative for a signal."""
+
+    returncode: int
+    seconds: float
 
 
 class System(Protocol):
@@ -95,6 +106,28 @@ class System(Protocol):
         Raises:
             OSError: it cannot be started; this process goes on.
         """
+        ...
+
+    def attend(self, argv: Sequence[str], env: Mapping[str, str]) -> Ended:
+        """Start a program that has this process's streams and terminal, hand it the signals that come, and wait.
+
+        The signals stay blocked in this process afterwards: it has little left to do, and to end with ``end_as``.
+
+        Args:
+            argv: the program (searched on the PATH of ``env``) and its arguments.
+            env: its whole environment.
+
+        Raises:
+            OSError: it cannot be started.
+        """
+        ...
+
+    def end_as(self, returncode: int) -> NoReturn:
+        """End this process as a program ended: with its exit code, or by the signal that ended it."""
+        ...
+
+    def make_temporary_folder(self) -> str:
+        """Make a folder that only this user can read, in the place for temporary files. Raises OSError."""
         ...
 
     def write_file(self, path: str, data: bytes, mode: int = 0o644) -> None:
@@ -181,14 +214,45 @@ class RealSystem:
     def become(self, argv: Sequence[str], env: Mapping[str, str]) -> NoReturn:
         """See ``System.become``."""
         self._on_command(" ".join(argv))
-        # Python ignores these for itself; a program that is started expects what a shell gives it.
-        ignored = [getattr(signal, name) for name in ("SIGPIPE", "SIGXFSZ") if hasattr(signal, name)]
-        held = [(number, signal.signal(number, signal.SIG_DFL)) for number in ignored]
+        held = [(number, signal.signal(number, signal.SIG_DFL)) for number in _ignored_by_python()]
         try:
             os.execvpe(argv[0], list(argv), dict(env))  # noqa: S606 (no shell is wanted)
         finally:
             for number, handler in held:
                 signal.signal(number, handler)
+
+    def attend(self, argv: Sequence[str], env: Mapping[str, str]) -> Ended:
+        """See ``System.attend``."""
+        self._on_command(" ".join(argv))
+        program = shutil.which(argv[0], path=env.get("PATH", os.defpath))
+        if program is None:
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), argv[0])
+        started = time.monotonic()
+        with held_back() as mask:
+            defaults = [number for number in _ignored_by_python() if signal.getsignal(number) == signal.SIG_IGN]
+            child = os.posix_spawn(program, list(argv), dict(env), setsigmask=mask, setsigdef=defaults)
+            return Ended(wait_for(child), time.monotonic() - started)
+
+    def end_as(self, returncode: int) -> NoReturn:
+        """See ``System.end_as``."""
+        if returncode >= 0:
+            raise SystemExit(returncode)
+        import resource
+
+        for stream in (sys.stdout, sys.stderr):
+            with contextlib.suppress(OSError, ValueError, AttributeError):
+                stream.flush()
+        number = -returncode
+        resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
+        with contextlib.suppress(OSError):  # of SIGKILL nothing can be set
+            signal.signal(number, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, [number])
+        os.kill(os.getpid(), number)
+        raise SystemExit(128 + number)
+
+    def make_temporary_folder(self) -> str:
+        """See ``System.make_temporary_folder``."""
+        return tempfile.mkdtemp(prefix="ideepdoctor-")
 
     def write_file(self, path: str, data: bytes, mode: int = 0o644) -> None:
         """See ``System.write_file``."""
@@ -246,6 +310,11 @@ class RealSystem:
             if error.errno != errno.EXDEV:
                 raise
             shutil.move(source, destination)
+
+
+def _ignored_by_python() -> list[signal.Signals]:
+    """Signals that Python ignores for itself; a program that is started expects what a shell gives it."""
+    return [getattr(signal, name) for name in ("SIGPIPE", "SIGXFSZ") if hasattr(signal, name)]
 
 
 def _read_lines(process: subprocess.Popen[bytes], deadline: float, on_line: Observer) -> tuple[bytes, bool]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Any, NoReturn
 
-from ideepdoctor.system import Completed, Observer, RealSystem
+from ideepdoctor.system import Completed, Ended, Observer, RealSystem
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +70,14 @@ class Became(BaseException):
     """A ``FakeSystem`` would have become another program here."""
 
 
+class EndedAs(BaseException):
+    """A ``FakeSystem`` would have ended this process here, as a program with this return code."""
+
+    def __init__(self, returncode: int) -> None:
+        super().__init__(returncode)
+        self.returncode = returncode
+
+
 @dataclass
 class FakeSystem:
     """A ``System`` that records every call and answers programs from a table.
@@ -104,7 +112,7 @@ class FakeSystem:
 
     def writes(self) -> list[Call]:
         """Everything but ``run``, in order."""
-        return [call for call in self.calls if call.kind != "run"]
+        return [call for call in self.calls if call.kind not in ("run", "attend", "end_as")]
 
     def run(
         self,
@@ -135,6 +143,29 @@ class FakeSystem:
     def become(self, argv: Sequence[str], env: Mapping[str, str]) -> NoReturn:
         self._record(Call("become", tuple(argv), env=env))
         raise Became
+
+    def attend(self, argv: Sequence[str], env: Mapping[str, str]) -> Ended:
+        """Answered from the table as ``run`` is; a program that no pattern fits cannot be started."""
+        call = Call("attend", tuple(argv), env=env)
+        self._record(call)
+        answer = next((answer for pattern, answer in self.answers if _matches(pattern, call)), None)
+        while callable(answer):
+            answer = answer(call)
+        if answer is None:
+            raise FileNotFoundError(2, "No such file or directory", call.argv[0])
+        if isinstance(answer, OSError):
+            raise answer
+        return Ended(answer.returncode if isinstance(answer, Completed) else 0, 1.0)
+
+    def end_as(self, returncode: int) -> NoReturn:
+        self._record(Call("end_as"))
+        raise EndedAs(returncode)
+
+    def make_temporary_folder(self) -> str:
+        path = f"/tmp/made-{sum(call.kind == 'make_temporary_folder' for call in self.calls) + 1}"
+        self._write(Call("make_temporary_folder", path=path))
+        self.folders.add(path)
+        return path
 
     def write_file(self, path: str, data: bytes, mode: int = 0o644) -> None:
         self._write(Call("write_file", path=path, data=data))

@@ -13,6 +13,7 @@ from ideepdoctor.commands.session import Session, TargetOptions, examine, find_t
 from ideepdoctor.errors import CouldNotCheck, UsageError
 
 if TYPE_CHECKING:
+    from ideepdoctor.facts.collect import Scope
     from ideepdoctor.model.facts import Facts
     from ideepdoctor.targets.target import Target
 
@@ -37,6 +38,21 @@ class RunOptions:
     guard: bool = True
 
 
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A program that is ready to start: for ``run``, and for ``trace``, which stays to report.
+
+    Attributes:
+        argv: the program and its arguments.
+        environ: its whole environment.
+        facts: what is known of the target's Python.
+    """
+
+    argv: list[str]
+    environ: dict[str, str]
+    facts: Facts
+
+
 def run(session: Session, options: RunOptions) -> NoReturn:
     """Become the program.
 
@@ -46,30 +62,58 @@ def run(session: Session, options: RunOptions) -> NoReturn:
     """
     from ideepdoctor.facts.collect import BARE
 
-    if not options.words:
-        raise UsageError("no program to run", hint="for example: ideepdoctor run -- python train.py")
-    target = find_target(session, _target_of(options))
-    if target.transport or target.emulator:
-        raise UsageError("run starts programs on this machine alone", hint="leave out --target and --emulator")
-    facts = examine(session, target, BARE)
-    environ = variables(session.environ, facts)
-    environ = _without_bad_preload(session, target, environ)
     modules = [name for name, wanted in (("guard", options.guard), ("auto", options.auto and options.guard)) if wanted]
-    if modules:
-        folder = start_folder(session)
-        environ["IDEEPDOCTOR_RUN"] = ",".join(f"_ideepdoctor_{name}" for name in modules)
-        environ["PYTHONPATH"] = ":".join(part for part in (folder, environ.get("PYTHONPATH", "")) if part)
-    scripts = str(Path(facts.python.executable).parent)
-    environ["PATH"] = ":".join(part for part in (scripts, environ.get("PATH", "")) if part)
-    argv = command_line(options.words, facts.python.executable)
-    if shutil.which(argv[0], path=environ["PATH"]) is None:
-        raise UsageError(f"{argv[0]} cannot be started", hint="name a program: ideepdoctor run -- python train.py")
+    prepared = prepare(session, options.target, options.words, "run", BARE, modules)
     session.progress.close()
     try:
-        session.system.become(argv, environ)
+        session.system.become(prepared.argv, prepared.environ)
     except OSError as error:
-        problem = f"{argv[0]} cannot be started: {error.strerror}"
-        raise UsageError(problem, hint="see whether it is a program for this machine") from error
+        raise cannot_start(prepared.argv[0], error) from error
+
+
+def prepare(
+    session: Session, asked: TargetOptions, words: tuple[str, ...], command: str, scope: Scope, modules: list[str]
+) -> Prepared:
+    """Make a program ready to start.
+
+    Args:
+        session: this run of the doctor.
+        asked: which Python; without one, the program itself where it is a path to a Python.
+        words: the program and its arguments.
+        command: name of the doctor's command, for errors.
+        scope: what to find out about the target.
+        modules: which of ours the program's Python loads at its start: ``guard``, ``auto``, ``trace``.
+
+    Raises:
+        UsageError: no program, a program that cannot be started, a target that is no Python.
+        CouldNotCheck: the target does not answer.
+    """
+    example = f"ideepdoctor {command} -- python train.py"
+    if not words:
+        raise UsageError(f"no program to {command}", hint=f"for example: {example}")
+    target = find_target(session, _target_of(asked, words))
+    if target.transport or target.emulator:
+        raise UsageError(f"{command} starts programs on this machine alone", hint="leave out --target and --emulator")
+    facts = examine(session, target, scope)
+    environ = variables(session.environ, facts)
+    environ = _without_bad_preload(session, target, environ)
+    if modules:
+        environ["IDEEPDOCTOR_RUN"] = ",".join(f"_ideepdoctor_{name}" for name in modules)
+        parts = (start_folder(session), environ.get("PYTHONPATH", ""))
+        environ["PYTHONPATH"] = ":".join(part for part in parts if part)
+    scripts = str(Path(facts.python.executable).parent)
+    environ["PATH"] = ":".join(part for part in (scripts, environ.get("PATH", "")) if part)
+    argv = command_line(words, facts.python.executable)
+    if shutil.which(argv[0], path=environ["PATH"]) is None:
+        raise UsageError(f"{argv[0]} cannot be started", hint=f"name a program: {example}")
+    return Prepared(argv, environ, facts)
+
+
+def cannot_start(program: str, error: OSError) -> UsageError:
+    """The error for a program that the system refuses to start."""
+    return UsageError(
+        f"{program} cannot be started: {error.strerror}", hint="see whether it is a program for this machine"
+    )
 
 
 def command_line(words: tuple[str, ...], python: str) -> list[str]:
@@ -102,6 +146,7 @@ def start_folder(session: Session) -> str:
         "sitecustomize.py": payload_source("run_start"),
         "_ideepdoctor_guard.py": payload_source("guard"),
         "_ideepdoctor_auto.py": payload_source("auto"),
+        "_ideepdoctor_trace.py": payload_source("trace"),
     }
     digest = hashlib.sha256(b"\0".join(files.values())).hexdigest()[:16]
     folder = Path(cache_folder(session.environ)) / "run" / digest
@@ -119,11 +164,11 @@ def start_folder(session: Session) -> str:
     return str(folder)
 
 
-def _target_of(options: RunOptions) -> TargetOptions:
+def _target_of(asked: TargetOptions, words: tuple[str, ...]) -> TargetOptions:
     """The target that was named, else the program itself where it is a path to a Python."""
-    first = options.words[0]
+    first = words[0]
     is_python = "/" in first and Path(first).name.startswith("python") and Path(first).is_file()
-    return replace(options.target, python=first) if options.target.python is None and is_python else options.target
+    return replace(asked, python=first) if asked.python is None and is_python else asked
 
 
 def _without_bad_preload(session: Session, target: Target, environ: dict[str, str]) -> dict[str, str]:

@@ -24,7 +24,7 @@ def _load(name):
 
 def _start(folder):
     for name in os.environ.get("IDEEPDOCTOR_RUN", "").split(","):
-        if name in ("_ideepdoctor_guard", "_ideepdoctor_auto"):
+        if name in ("_ideepdoctor_trace", "_ideepdoctor_guard", "_ideepdoctor_auto"):
             _load(name)
     # The folder has done its part: what the program imports comes from where it came without us.
     own = sys.modules.pop("sitecustomize", None)

@@ -59,6 +59,7 @@ def test_the_folder_of_the_start_files_is_written_once(tmp_path: Path):
     assert sorted(path.name for path in folder.iterdir()) == [
         "_ideepdoctor_auto.py",
         "_ideepdoctor_guard.py",
+        "_ideepdoctor_trace.py",
         "sitecustomize.py",
     ]
     written = len(system.written)
