@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
+import shlex
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -82,7 +84,8 @@ def prepare(
         words: the program and its arguments.
         command: name of the doctor's command, for errors.
         scope: what to find out about the target.
-        modules: which of ours the program's Python loads at its start: ``guard``, ``auto``, ``trace``.
+        modules: which of ours the program's Python loads at its start: ``guard``, ``auto``, ``trace``; without
+            ``guard``, an environment's own corrects nothing either.
 
     Raises:
         UsageError: no program, a program that cannot be started, a target that is no Python.
@@ -97,29 +100,102 @@ def prepare(
     facts = examine(session, target, scope)
     environ = variables(session.environ, facts)
     environ = _without_bad_preload(session, target, environ)
-    if modules:
-        environ["IDEEPDOCTOR_RUN"] = ",".join(f"_ideepdoctor_{name}" for name in modules)
-        parts = (start_folder(session), environ.get("PYTHONPATH", ""))
-        environ["PYTHONPATH"] = ":".join(part for part in parts if part)
-    scripts = str(Path(facts.python.executable).parent)
-    environ["PATH"] = ":".join(part for part in (scripts, environ.get("PATH", "")) if part)
+    environ["PATH"] = search_path(environ.get("PATH", ""), facts.python.executable)
     argv = command_line(words, facts.python.executable)
     if shutil.which(argv[0], path=environ["PATH"]) is None:
-        raise UsageError(f"{argv[0]} cannot be started", hint=f"name a program: {example}")
+        raise UsageError(f"{_shown(argv[0])} cannot be started: {_why_not(argv[0])}", hint=f"for example: {example}")
+    environ.pop("IDEEPDOCTOR_RUN", None)  # of a run that started this one
+    if modules:
+        environ["IDEEPDOCTOR_RUN"] = ",".join(f"_ideepdoctor_{name}" for name in modules)
+        folder, given = start_folder(session), environ.get("PYTHONPATH", "")
+        environ["PYTHONPATH"] = given if given.split(":")[0] == folder else f"{folder}:{given}" if given else folder
+        if ignores_variables(argv):
+            text = "a Python that is started with -E, -I or -S does not load what corrects iDeep: leave that option out"
+            session.progress.step(1, 1, text)
+    if "guard" not in modules:
+        environ["IDEEPDOCTOR_GUARD"] = "off"
     return Prepared(argv, environ, facts)
 
 
 def cannot_start(program: str, error: OSError) -> UsageError:
     """The error for a program that the system refuses to start."""
-    return UsageError(
-        f"{program} cannot be started: {error.strerror}", hint="see whether it is a program for this machine"
-    )
+    why, hint = error.strerror or str(error), "see whether it is a program for this machine"
+    line = _first_line(shutil.which(program) or program)
+    if error.errno == errno.ENOENT and line.startswith(b"#!"):
+        named = line[2:].strip().decode("utf-8", "replace")
+        why, hint = f"its first line names {named}, which is not there", "mend that line, or name the interpreter"
+    elif error.errno == errno.ENOENT and line.startswith(b"\x7fELF"):
+        why = "the loader that it needs is not on this machine"
+    elif error.errno == errno.ENOEXEC:
+        why = "it is no program for this machine, and no first line names its interpreter"
+        hint = f"if it is a shell script: sh {_shown(program)}"
+    return UsageError(f"{_shown(program)} cannot be started: {why}", hint=hint)
+
+
+def _first_line(program: str) -> bytes:
+    try:
+        with Path(program).open("rb") as stream:
+            return stream.readline(256)
+    except OSError:
+        return b""
+
+
+def _shown(word: str) -> str:
+    """A word of the command line as it can be printed: quoted, bytes that are no text as escapes."""
+    return shlex.quote(word.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace"))
+
+
+def _why_not(word: str) -> str:
+    path = Path(word)
+    if "/" not in word:
+        return "it is a folder" if word and path.is_dir() else "there is no such command on PATH"
+    if not path.exists():
+        return "there is no such file"
+    return "it is a folder" if path.is_dir() else "it is not executable (chmod +x)"
 
 
 def command_line(words: tuple[str, ...], python: str) -> list[str]:
-    """The program and its arguments; a script, and options alone, are given to the target's Python."""
-    script = words[0].endswith((".py", ".pyw")) and not Path(words[0]).is_dir()
-    return [python, *words] if script or words[0].startswith("-") else list(words)
+    """The program and its arguments; what only a Python can run is given to the target's.
+
+    That is options alone, a script (.py), a compiled one or an archive (.pyc, .pyz), and a folder with a __main__.py.
+    The names ``python`` and ``python3`` mean the target's where its own folder does not have them.
+    """
+    first, scripts = Path(words[0]), Path(python).parent
+    is_script = words[0].endswith((".py", ".pyw", ".pyc", ".pyz")) and not first.is_dir()
+    if words[0].startswith("-") or is_script or (words[0] and (first / "__main__.py").is_file()):
+        return [python, *words]
+    if words[0] in ("python", "python3") and not (scripts / words[0]).exists():
+        return [python, *words[1:]]
+    return list(words)
+
+
+def search_path(path: str, python: str) -> str:
+    """A PATH on which the target's commands come first; as it is where its Python is the first one there already."""
+    scripts = str(Path(python).parent)
+    found = shutil.which("python", path=path) or shutil.which("python3", path=path)
+    if found is not None and str(Path(found).parent) == scripts:
+        return path
+    return f"{scripts}:{path}" if path else scripts
+
+
+def ignores_variables(argv: list[str]) -> bool:
+    """Whether this starts a Python with -E, -I or -S, which keeps it from loading what PYTHONPATH has."""
+    if not Path(argv[0]).name.startswith(("python", "pypy")):
+        return False
+    words = iter(argv[1:])
+    for word in words:
+        if not word.startswith("-") or word in ("-", "--") or word.startswith("--"):
+            return False
+        for place, letter in enumerate(word[1:], 2):
+            if letter in "EIS":
+                return True
+            if letter in "cm":
+                return False
+            if letter in "WXQ":  # a value follows, in this word or the next
+                if place == len(word):
+                    next(words, None)
+                break
+    return False
 
 
 def variables(environ: Mapping[str, str], facts: Facts) -> dict[str, str]:
@@ -139,8 +215,8 @@ def variables(environ: Mapping[str, str], facts: Facts) -> dict[str, str]:
 
 def start_folder(session: Session) -> str:
     """A folder in the doctor's cache with what the program's Python loads at its start; its name is its content's."""
+    from ideepdoctor.targets import cache
     from ideepdoctor.targets.target import payload_source
-    from ideepdoctor.treatment.state import cache_folder
 
     files = {
         "sitecustomize.py": payload_source("run_start"),
@@ -149,19 +225,27 @@ def start_folder(session: Session) -> str:
         "_ideepdoctor_trace.py": payload_source("trace"),
     }
     digest = hashlib.sha256(b"\0".join(files.values())).hexdigest()[:16]
-    folder = Path(cache_folder(session.environ)) / "run" / digest
+    folder = Path(cache.cache_folder(session.environ)) / "run" / digest
+    hint = "set IDEEPDOCTOR_CACHE_DIR to a folder that you can write, or use --no-guard"
+    if ":" in str(folder):
+        raise CouldNotCheck(f"PYTHONPATH cannot name {folder}, which has a colon in its name", hint=hint)
+    missing = {name: data for name, data in files.items() if not _holds(folder / name, data)}
     try:
-        session.system.make_folder(str(folder))
-        for name, data in files.items():
-            path = folder / name
-            if not path.is_file() or path.read_bytes() != data:
-                session.system.write_file(str(path), data)
+        if missing:
+            session.system.make_folder(str(folder))
+        for name, data in missing.items():
+            session.system.write_file(str(folder / name), data)
     except OSError as error:
-        raise CouldNotCheck(
-            f"cannot write to {folder}: {error.strerror}",
-            hint="set IDEEPDOCTOR_CACHE_DIR to a folder that you can write, or use --no-guard",
-        ) from error
+        raise CouldNotCheck(f"cannot write to {folder}: {error.strerror}", hint=hint) from error
     return str(folder)
+
+
+def _holds(path: Path, data: bytes) -> bool:
+    """Whether the file is there and has just this."""
+    try:
+        return path.read_bytes() == data
+    except OSError:
+        return False
 
 
 def _target_of(asked: TargetOptions, words: tuple[str, ...]) -> TargetOptions:
