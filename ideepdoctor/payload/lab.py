@@ -43,8 +43,11 @@ CACHE_NOT_INTEL = 1024000
 CACHE_QEMU = 16 * 1024 * 1024
 # Larger shapes than this cost seconds of reference and are left out, with the reason.
 MOST_ELEMENTS = 16 * 1024 * 1024
-# A child that dies this often in a row would die at every operation: a processor that is too old, a wrong library.
+# Where so many children die before any operation has ended, all would: a processor too old, a wrong library.
 DEATHS = 3
+
+
+VERBOSE = re.compile("mkldnn_verbose,[^\n]*")
 
 
 class NotRun(Exception):
@@ -77,7 +80,7 @@ class Lab(object):
 
         self.np, self.chainer, self.F, self.L = numpy, chainer, chainer.functions, chainer.links
         self.emulated = emulated
-        self.mdarray, self.available, self.reason = (), False, ""
+        self.ideep4py, self.mdarray, self.available, self.reason = None, (), False, ""
         try:
             from chainer.backends import intel64
 
@@ -91,7 +94,7 @@ class Lab(object):
         if self.available:
             import ideep4py
 
-            self.mdarray = ideep4py.mdarray
+            self.ideep4py, self.mdarray = ideep4py, ideep4py.mdarray
             early = re.match(r"4\.|5\.0\.0[ab]", chainer.__version__)
             self.garbage = bool(early) and hasattr(ideep4py, "__version__")
         self.threads = omp_threads()
@@ -261,7 +264,8 @@ def begin(cookie, order):
     except Exception as error:
         tell(event="failed", message=describe(error))
         return None, tell
-    tell(event="ready", threads=lab.threads, available=lab.available, reason=lab.reason)
+    told = {"threads": lab.threads, "available": lab.available, "reason": lab.reason, "garbage": lab.garbage}
+    tell(event="ready", chainer=lab.chainer.__version__, **told)
     return lab, tell
 
 
@@ -298,7 +302,9 @@ class Child(object):
         self.stderr = err.decode("utf-8", "replace")
         parts = out.decode("utf-8", "replace").split(setting["cookie"])
         self.events = [json.loads(part) for part in parts[1::2]]
-        self.lines = re.findall("mkldnn_verbose,[^\n]*", "\n".join(parts[::2]))
+        self.lines = VERBOSE.findall("\n".join(parts[::2]))
+        for event, text in zip(self.events, parts[2::2]):
+            event["lines"] = VERBOSE.findall(text)
 
     def kill(self, process):
         """End it, from the timer."""
@@ -333,8 +339,9 @@ def signal_name(number):
 class Group(object):
     """Runs operations, known by their numbers, in as many children as it takes, since some kill theirs.
 
-    ``order`` is what a child is told beside the numbers. ``records`` are (number, event of its start or {}, fields),
-    one for each operation.
+    ``order`` is what a child is told beside the numbers; no child is started after its ``stop_at``, if it has one.
+    ``records`` are (number, event of its start or {}, fields), one for each operation that was tried or given up;
+    ``left`` are the numbers of the others. An event that is no start and no end is in ``more`` of its start.
     """
 
     def __init__(self, setting, order, left):
@@ -344,7 +351,7 @@ class Group(object):
     def run(self):
         """Run all, and record each operation once."""
         left, deaths, lived = self.left, 0, False
-        while left:
+        while left and time.time() < self.order.get("stop_at", float("inf")):
             if deaths == DEATHS and not lived:
                 self.give_up("not tried: the %d before it ended their process" % DEATHS)
                 return
@@ -366,7 +373,9 @@ class Group(object):
                     self.records.append((event["index"], started.pop(event["index"], {}), event["fields"]))
                     left.remove(event["index"])
                     lived = True
-            if not left:
+                elif event.get("index") in started:
+                    started[event["index"]].setdefault("more", []).append(event)
+            if not left or child.first("stopped"):
                 return
             status, text = child.ending()
             if child.code == 0:
