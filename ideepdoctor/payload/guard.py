@@ -41,7 +41,7 @@ NAMES = tuple(row[0] for row in CORRECTIONS)
 # ideep4py 1.0.4 multiplies, loads and normalizes right.
 NEEDS = (
     ("2.0.0.post3", (5, 0, 0, "rc1"), (7, 8, 1, "z"), NAMES),
-    ("1.0.4", (4, 0, 0, "a"), (4, 5, 0, "z"), ("concat", "split", "pickle")),
+    ("1.0.4", (4, 0, 0, "a"), (4, 5, 0, "z"), ("concat", "split", "maxpool", "fixedbn", "power", "operand", "pickle")),
 )
 
 # MKL-DNN 0.14's memory formats (mkldnn_memory_format_t) that arrays of ideep4py 2.0.0.post3 have.
@@ -801,9 +801,10 @@ def _install_maxpool(tools):
             _problem("maxpool", error)
         return result
 
-    def backward(x, gy, workspace, p, *more):
+    def backward(*given):
         try:
-            if workspace is not None and not more and p.algo_kind == maximum:
+            x, gy, workspace, p = given if tools.new else (None,) + given  # ideep4py 1 does not get the input
+            if workspace is not None and p.algo_kind == maximum:
                 # getattr would ask NumPy for what is not there, and make the workspace plain.
                 graph = workspace.__dict__.get("_ideepdoctor")
                 if graph is not None:
@@ -813,15 +814,15 @@ def _install_maxpool(tools):
                         graph[1].backward()
                     _count("maxpool")
                     return ideep.array(graph[0].grad)
-                layout = tools.layout(x)
-                if layout is None or layout != tools.layout(workspace):
+                if tools.new and (tools.layout(x) or -1) != tools.layout(workspace):
                     # x was read through NumPy since, and made plain: the places of the maxima are in the old order.
                     sizes = p.kh, p.kw, p.sy, p.sx, p.pad_lh, p.pad_lw, p.pad_rh, p.pad_rw, maximum
                     workspace = original_forward(x, ideep.pooling2DParam(gy.shape, *sizes))[1]
                     _count("maxpool")
+                    given = x, gy, workspace, p
         except Exception as error:
             _problem("maxpool", error)
-        return original_backward(x, gy, workspace, p, *more)
+        return original_backward(*given)
 
     tools.replace("pooling2D", "Forward", forward)
     tools.replace("pooling2D", "Backward", backward)

@@ -115,7 +115,7 @@ _ALL_HAZARDS = frozenset({"H1", "H2", "H3", "H4", "H5", "H7", "H8", "H9", "H10",
 
 GUARDED = (
     ("2.0.0.post3", "5.0.0rc1", "7.8.1", _ALL_HAZARDS),
-    ("1.0.4", "4.0.0a0", "4.5.0", frozenset({"H7", "H8", "H10"})),
+    ("1.0.4", "4.0.0a0", "4.5.0", frozenset({"H5", "H7", "H8", "H9", "H10", "H11"})),
 )
 """What the guard (payload/guard.py) corrects: a release of ideep4py, the first and the last Chainer, hazards."""
 

@@ -14,8 +14,6 @@ from tests.e2e.environments import QEMU, doctor, pip_install
 
 pytestmark = pytest.mark.e2e
 
-HAZARDS = {"IDP602", "IDP603", "IDP604", "IDP605", "IDP609"}
-
 
 def numpy_too_old(broken_copy) -> Path:
     env = broken_copy("3.7")
@@ -57,7 +55,7 @@ def test_mended_by_hash_and_given_back(broken_copy, case, command):
     mended = doctor(*command, "--python", str(env), "--yes", "--format", "json")
     assert mended.code == 0, mended.stdout + mended.stderr
     assert mended.document["applied"] is True
-    assert set(mended.codes()) <= HAZARDS
+    assert mended.codes() == []
     assert mended.document["proof"]["used"] is True
     healthy = doctor("diagnose", "--python", str(env), "--format", "json")
     assert healthy.document["summary"]["status"] == "healthy"
@@ -140,7 +138,9 @@ def test_the_talk_stack_on_an_emulated_intel_cpu(made):
     assert answer.code == 0, answer.stdout + answer.stderr
     assert answer.document["proof"]["used"] is True
     assert answer.document["proof"]["kernel"].startswith("jit:")
-    assert {"IDP608"} <= set(answer.codes()) <= {"IDP608", "IDP604", "IDP605", "IDP609"}
+    # The guard knows nothing about this pair: what is wrong with it stays, and is said.
+    assert {"IDP608", "IDP605"} <= set(answer.codes("warning")) and answer.codes("error") == []
+    assert set(answer.codes()) <= {"IDP604", "IDP605", "IDP608", "IDP609", "IDP613", "IDP615", "IDP616"}
     assert answer.codes("info") == ["IDP112"]
 
 

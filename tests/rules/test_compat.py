@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from ideepdoctor.model.facts import Cpu
+from ideepdoctor.rules import RULES
 from ideepdoctor.rules.compat import (
+    GUARDED,
     NUMPY_WINDOWS,
     RELEASES,
     Pair,
+    guarded,
     is_older,
     kernel,
     lacking,
@@ -19,6 +25,7 @@ from ideepdoctor.rules.compat import (
     pair,
     right_release,
 )
+from tests.payload.joined import load
 
 CHAINERS = (
     *("3.5.0", "4.0.0b2", "4.0.0b3", "4.0.0b4", "4.0.0rc1", "4.0.0", "4.1.0", "4.4.0", "4.5.0"),
@@ -164,3 +171,48 @@ def test_lacking(cpu: Cpu, flags: tuple[str, ...], missing: tuple[str, ...] | No
 )
 def test_the_kernel_of_convolutions(flags: tuple[str, ...] | None, xcr0: int | None, name: str | None):
     assert kernel(Cpu(cpuinfo_flags=flags, xcr0=xcr0, emulated=False)) == name
+
+
+# Names of the guard's corrections by hazard; "operand" and "optimizer" are parts of H11 and H4.
+HAZARD_OF = {
+    "bn": "H1",
+    "product": "H2",
+    "load": "H3",
+    "optimizer": "H4",
+    "maxpool": "H5",
+    "concat": "H7",
+    "split": "H8",
+    "fixedbn": "H9",
+    "pickle": "H10",
+    "power": "H11",
+    "lrn": "H14",
+}
+
+
+@pytest.fixture(scope="module")
+def guard() -> Iterator[dict[str, Any]]:
+    """The guard's names; what loading it leaves in this process is taken away."""
+    names = load("guard")
+    yield names
+    sys.meta_path.remove(names["STATE"].finder)
+    del sys._ideepdoctor_guard_state
+
+
+def test_the_table_of_what_the_guard_corrects_is_the_guards_own(guard: dict[str, Any]):
+    told = {row[0]: {HAZARD_OF[name] for name in row[3] if name in HAZARD_OF} for row in guard["NEEDS"]}
+    assert told == {row[0]: row[3] for row in GUARDED}
+    rows = {row[0]: (row[1], row[2]) for row in guard["CORRECTIONS"]}
+    for name, hazard in HAZARD_OF.items():
+        code, said = rows[name]
+        (rule,) = (rule for rule in RULES if hazard in getattr(rule, "hazards", ()))
+        assert (code, said) == (rule.code(), hazard)
+
+
+@pytest.mark.parametrize("ideep4py", ["1.0.3", "1.0.4", "2.0.0b1.post1", "2.0.0.post3", "2.0.0", "local"])
+@pytest.mark.parametrize("chainer", [*CHAINERS, "7.8.1.post1", "7.8.2", "8.0.0", "not a version"])
+def test_the_rules_and_the_guard_know_the_same_pairs(guard: dict[str, Any], chainer: str, ideep4py: str):
+    assert bool(guarded(chainer, ideep4py)) == bool(guard["_needs"](chainer, ideep4py))
+
+
+def test_nothing_is_guarded_that_is_not_there():
+    assert guarded(None, "2.0.0.post3") == guarded("7.8.1", None) == frozenset()
