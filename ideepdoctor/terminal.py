@@ -38,7 +38,8 @@ def run(name: str, command: Callable[[Session], Report], output: Output) -> NoRe
         typer.Exit: always, with the exit code.
     """
     fail_on = FailOn(output.fail_on)
-    signal.signal(signal.SIGTERM, _interrupted)
+    if signal.getsignal(signal.SIGTERM) is not signal.SIG_IGN:  # whoever ignores it has programs do so that we start
+        signal.signal(signal.SIGTERM, _interrupted)
     progress = _progress(output)
     try:
         report = command(_session(output, progress))
