@@ -350,6 +350,37 @@ def guard(
     _run("guard", act, Output(format, output, fail_on, verbose, yes))
 
 
+@app.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+def trace(
+    words: Annotated[list[str] | None, typer.Argument(metavar="-- PROGRAM...", help="Program and arguments.")] = None,
+    python: PythonOption = None,
+    auto: Annotated[
+        bool,
+        typer.Option(
+            "--auto/--no-auto", envvar="IDEEPDOCTOR_AUTO_TRACED", help="Call to_intel64() for it, as run does."
+        ),
+    ] = False,
+    no_guard: Annotated[
+        bool, typer.Option("--no-guard", envvar="IDEEPDOCTOR_NO_GUARD", help="Correct nothing, even where set up.")
+    ] = False,
+    chrome: Annotated[
+        str | None,
+        typer.Option("--chrome", envvar="IDEEPDOCTOR_CHROME", help="Write every call to this file, for Perfetto."),
+    ] = None,
+    format: FormatOption = Format.TEXT,
+    output: OutputOption = None,
+    verbose: VerboseOption = False,
+) -> None:
+    """Run a program, then say by line what iDeep computed, what NumPy and why, and what to change."""
+    from ideepdoctor.commands.trace import TraceOptions
+    from ideepdoctor.commands.trace import trace as command
+
+    options = TraceOptions(
+        _target(python, None), tuple(words or ()), auto, not no_guard, output, format is Format.JSON, chrome
+    )
+    _run("trace", lambda session: command(session, options), Output(Format.TEXT, verbose=verbose))
+
+
 @app.command()
 def env(
     python: PythonOption = None,

@@ -49,6 +49,7 @@ MARK = "_ideepdoctor_row"  # a function's attribute: the row of its forward pass
 DECISIVE = {
     "Convolution2DFunction": ("groups", "dy", "dx"),
     "Deconvolution2DFunction": ("groups", "dy", "dx"),
+    "Convolution2DGradW": ("groups",),
     "ConvolutionND": ("ndim", "groups"),
     "DeconvolutionND": ("ndim", "groups"),
     "MaxPoolingND": ("ndim",),
