@@ -37,22 +37,19 @@ def _version(path):
 
 
 def _load_guard(folder):
-    """Load the newer one of our guard and the environment's, ours where they are the same."""
-    for entry in [] if folder is None else sys.path:
-        if entry != folder and os.path.isfile(os.path.join(entry, GUARD + ".py")):
-            if _version(os.path.join(entry, GUARD + ".py")) > _version(os.path.join(folder, GUARD + ".py")):
-                sys.path.insert(0, entry)
-                try:
-                    return _load(GUARD)
-                finally:
-                    sys.path.remove(entry)
-            break
-    return _load(GUARD)
+    """Load the newest guard that there is, ours where the environment's is the same."""
+    places = [entry for entry in sys.path if entry != folder and os.path.isfile(os.path.join(entry, GUARD + ".py"))]
+    best = max([folder] + places, key=lambda entry: _version(os.path.join(entry, GUARD + ".py")))
+    sys.path.insert(0, best)
+    try:
+        _load(GUARD)
+    finally:
+        sys.path.remove(best)
 
 
 def _start(folder):
     for name in os.environ.get("IDEEPDOCTOR_RUN", "").split(","):
-        if name == GUARD:
+        if name == GUARD and folder is not None:
             _load_guard(folder)
         elif name in NAMES:
             _load(name)
