@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,73 +16,80 @@ from tests.e2e.environments import doctor
 
 pytestmark = pytest.mark.e2e
 
-TRAIN = """\
-from __future__ import print_function
-import json, sys
-import numpy as np
-import chainer
-import chainer.functions as F
-import chainer.links as L
+SCRIPT = Path(__file__).parents[1] / "programs" / "image_classes.py"
+
+# A sitecustomize: what the script's optimizer has worked with is looked at from outside, when the script has ended.
+LOOKER = """
+import atexit, gc, json, os, sys
 
 
-class Net(chainer.Chain):
-    def __init__(self):
-        super(Net, self).__init__()
-        with self.init_scope():
-            self.c1 = L.Convolution2D(3, 32, 3, pad=1)
-            self.bn = L.BatchNormalization(32)
-            self.c2 = L.Convolution2D(32, 32, 3, pad=1)
-            self.fc = L.Linear(None, 10)
+def look():
+    import chainer
+    found = [thing for thing in gc.get_objects() if isinstance(thing, chainer.Optimizer)]
+    params = [param for optimizer in found for param in optimizer.target.params()]
+    states = [value for param in params for value in param.update_rule.state.values()]
+    kinds = lambda arrays: sorted(set(type(array).__name__ for array in arrays))
+    told = {"weights": kinds(param.data for param in params), "states": kinds(states), "optimizers": len(found)}
+    convolutions = [link for link in found[0].target.links() if isinstance(link, chainer.links.Convolution2D)]
+    x = chainer.Variable(__import__("numpy").ones((2, convolutions[0].W.shape[1], 8, 8), "f"))
+    told["output"] = type(convolutions[0](x).data).__name__
+    auto = sys.modules.get("_ideepdoctor_auto")
+    told["moved"] = auto and auto.status()["moved"]
+    with open(os.environ["LOOKED"], "w") as stream:
+        json.dump(told, stream)
 
-    def forward(self, x):
-        h = F.relu(self.bn(self.c1(x)))
-        return self.fc(F.max_pooling_2d(F.relu(self.c2(h)), 2))
 
-
-np.random.seed(0)
-model = L.Classifier(Net())
-optimizer = chainer.optimizers.MomentumSGD(0.01)
-optimizer.setup(model)
-losses = []
-for i in range(5):
-    x, t = np.random.rand(8, 3, 16, 16).astype("f"), np.random.randint(0, 10, 8).astype("i")
-    optimizer.update(model, x, t)
-    losses.append(float(model.loss.data))
-fresh = Net()
-with chainer.using_config("train", False), chainer.no_backprop_mode():
-    fresh(x)
-h = model.predictor.c1(chainer.Variable(x))
-print(json.dumps({"losses": losses, "weights": type(model.predictor.c1.W.data).__name__,
-                  "output": type(h.data).__name__, "inference": type(fresh.c1.W.data).__name__}))
+if os.path.basename(sys.executable).startswith("python") and "LOOKED" in os.environ:
+    atexit.register(look)
 """
 
 
-def told(done) -> dict[str, object]:
-    return json.loads(done.stdout.strip().splitlines()[-1])
+def looked_at(env: Path, folder: Path, *options: str, **environ: str) -> dict[str, Any]:
+    """Run the script, unchanged; what was seen of it, with its losses and what it printed but for times."""
+    (folder / "sitecustomize.py").write_text(LOOKER)
+    given = {"LOOKED": str(folder / "looked"), "PYTHONPATH": str(folder), **environ}
+    done = doctor("run", *options, "--python", str(env), "--", str(SCRIPT), cwd=folder, environ=given)
+    assert done.code == 0, done.stderr
+    log = json.loads((folder / "result" / "log").read_text())
+    losses = [row[key] for row in log for key in ("main/loss", "validation/main/loss")]
+    return {**json.loads((folder / "looked").read_text()), "losses": losses, "printed": done.stdout + done.stderr}
 
 
-@pytest.mark.parametrize("version", ["2.7", "3.6", "3.7"])
-def test_an_unchanged_script_uses_ideep_and_learns_the_same(made, tmp_path: Path, version: str):
-    env, answer = made(version)
+STACKS = [
+    ("3.7",),
+    ("2.7",),
+    ("3.6",),
+    *(
+        pytest.param(stack, marks=pytest.mark.slow)
+        for stack in (
+            ("3.6", "--stack", "chainer6.7.0-ideep4py2.0.0.post3"),
+            ("2.7", "--stack", "chainer5.4.0-ideep4py2.0.0.post3"),
+            ("3.7", "--stack", "chainer5.4.0-ideep4py2.0.0.post3"),
+        )
+    ),
+]
+
+
+@pytest.mark.parametrize("stack", STACKS, ids=str)
+def test_an_unchanged_script_uses_ideep_and_learns_the_same(made, tmp_path: Path, stack: tuple[str, ...]):
+    env, answer = made(*stack)
     assert answer.code == 0
-    script = tmp_path / "train.py"
-    script.write_text(TRAIN)
-    python = str(env / "bin" / "python")
-    fast = doctor("run", "--python", python, "--", str(script), cwd=tmp_path)
-    assert fast.code == 0, fast.stderr
-    plain = doctor("run", "--python", python, "--", str(script), cwd=tmp_path, environ={"CHAINER_USE_IDEEP": "never"})
-    ours, numpys = told(fast), told(plain)
-    assert (ours["weights"], ours["output"], ours["inference"]) == ("mdarray", "mdarray", "mdarray")
-    assert (numpys["weights"], numpys["output"], numpys["inference"]) == ("ndarray", "ndarray", "ndarray")
-    assert ours["losses"] == pytest.approx(numpys["losses"], rel=1e-4)
+    ours = looked_at(env, tmp_path)
+    plain = looked_at(env, tmp_path, CHAINER_USE_IDEEP="never")
+    assert (ours["output"], ours["weights"], ours["states"]) == ("mdarray", ["mdarray"], ["mdarray"])
+    assert (plain["output"], plain["weights"], plain["states"]) == ("ndarray", ["ndarray"], ["ndarray"])
+    assert (ours["optimizers"], ours["moved"]["optimizer"] > 0, plain["moved"]["optimizer"]) == (1, True, 0)
+    assert ours["losses"] == pytest.approx(plain["losses"], rel=1e-4)
+    assert len(ours["losses"]) == 6 and ours["losses"][-2] < 0.8 * ours["losses"][0]
+    assert ours["printed"].split("\n")[0] == plain["printed"].split("\n")[0]
+    assert ours["printed"].count("\n") == plain["printed"].count("\n") == 4
 
 
 def test_without_auto_the_model_stays_as_the_script_made_it(made, tmp_path: Path):
     env, _ = made("3.7")
-    (tmp_path / "train.py").write_text(TRAIN)
-    answer = doctor("run", "--no-auto", "--python", str(env), "--", "train.py", cwd=tmp_path)
-    found = told(answer)
-    assert (found["weights"], found["output"]) == ("ndarray", "mdarray")
+    found = looked_at(env, tmp_path, "--no-auto")
+    assert (found["weights"], found["states"], found["output"]) == (["ndarray"], ["ndarray"], "mdarray")
+    assert found["moved"] is None
 
 
 def started(made_env: Path, *words: str, **options) -> subprocess.CompletedProcess[str]:
