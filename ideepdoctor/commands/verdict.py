@@ -36,7 +36,7 @@ def verdict(facts: Facts, judgement: Judgement, smoke: Smoke) -> str:
     if bad:
         named = f" (known hazards {', '.join(hazards)})" if hazards else ""
         sentences.append(f"{len(bad)} {'is' if len(bad) == 1 else 'are'} NOT right{named}: see the findings.")
-    if facts.guard is not None and any(item.active for item in facts.guard.corrections or ()):
+    if not bad and facts.guard is not None and any(item.active for item in facts.guard.corrections or ()):
         sentences.append("The guard corrects what is known to be wrong with these releases.")
     if smoke.timing is not None:
         timing = smoke.timing

@@ -27,8 +27,10 @@ def finding(severity: Severity) -> Finding:
 def test_ready_says_what_was_proved():
     assert verdict(FACTS, HEALTHY, SMOKE) == (
         f"READY: {STACK}; iDeep is used (kernel jit:avx2, 2 threads). "
-        "2 of 2 checks are right, worst relative error 1.4e-06."
+        "2 of 2 checks are right, worst relative error 1.4e-06. "
+        "The guard corrects what is known to be wrong with these releases."
     )
+    assert "guard" not in verdict(facts_on("py37-healthy", {"guard": None}), HEALTHY, SMOKE)
 
 
 def test_the_speed_is_said_where_it_was_measured():
