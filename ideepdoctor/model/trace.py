@@ -163,6 +163,7 @@ class TracedProcess:
         busy: what its threads were computing when it ended, where they did not finish.
         own_seconds: what tracing itself took.
         calls: of functions.
+        guard: what the guard corrected, how often; None: it was not active, or did not come to tell.
     """
 
     pid: int
@@ -175,6 +176,7 @@ class TracedProcess:
     busy: tuple[str, ...]
     own_seconds: float
     calls: int
+    guard: Mapping[str, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,13 +9,10 @@ from typing import Any
 from ideepdoctor.model.trace import Cause, Change, Line
 from ideepdoctor.proof.trace_judge import Judged
 from ideepdoctor.proof.trace_source import Assigned, Sources
-from ideepdoctor.proof.trace_why import FAST_UPDATES, inputs_of
+from ideepdoctor.proof.trace_why import inputs_of
 
 Shown = Callable[[str], str]
 """Gives a path as the reader shall see it."""
-
-_WRONG_CONVERTED = frozenset({"AdaGrad", "MSVAG"})
-"""Optimizers that compute wrong steps with iDeep's arrays unless the guard corrects them (H4)."""
 
 
 @dataclass(slots=True)
@@ -235,15 +232,10 @@ def _groups(group: _Group, context: _Context) -> list[Change]:
 def _plain_weights(group: _Group, context: _Context) -> list[Change]:
     """The model has NumPy's arrays: weights are laid out anew, and updates are NumPy's."""
     updates = [item for item in group.rows if item.row.facts.get("optimizer") is True]
-    used = {row.text("function"): row for item in group.rows for row in item.records.rows if row.facts.get("optimizer")}
-    slower = sum(row.forward.seconds for name, row in used.items() if name not in FAST_UPDATES)
-    guarded = any(item.records.guard.get("active") for item in group.rows)
-    if (slower and group.seconds < slower) or (set(used) & _WRONG_CONVERTED and not guarded):
-        return []  # what it saves in functions it may lose in updates; or they would be wrong
     layouts = sum(item.forward.weight_reorders + item.backward.weight_reorders for item in group.rows)
-    parts = [f"weights were laid out {layouts} times"] if layouts else []
-    parts += [f"{sorted(item.row.text('function') for item in updates)[0]} computed by NumPy"] if updates else []
-    found = "the model never went to iDeep" + (f": {', '.join(parts)}" if parts else "")
+    parts = [f"its weights were laid out anew {layouts} times"] if layouts else []
+    parts += [f"{sorted(item.row.text('function') for item in updates)[0]} was computed by NumPy"] if updates else []
+    found = "the model is not in iDeep's layout" + (f": {', '.join(parts)}" if parts else "")
     setup = next((facts for item in group.rows for facts in item.records.setups if facts.get("line")), None)
     if setup is not None:
         file, number = str(setup["file"]), int(setup["line"])

@@ -10,6 +10,8 @@ from ideepdoctor.proof.trace_records import Counts, Records, Row
 from ideepdoctor.proof.trace_why import FAST_UPDATES, SERVED, SILENT, inputs_of, never, reasons, unavailable
 
 _WITH_WEIGHTS = frozenset({"Convolution2DFunction", "Deconvolution2DFunction", "LinearFunction"})
+_WRONG_CONVERTED = frozenset({"AdaGrad", "MSVAG"})
+"""Optimizers that compute wrong steps with iDeep's arrays unless the guard corrects them (H4)."""
 _PLAIN = Why(Cause.PLAIN_WEIGHTS, "weights are laid out anew at each call", True)
 _PLAIN_UPDATE = Why(Cause.PLAIN_WEIGHTS, "the model's arrays are NumPy's", True)
 _NO_BACKWARD = Why(Cause.UNSERVED, "iDeep has no backward pass of it", False)
@@ -50,13 +52,13 @@ def judge(records: Records) -> tuple[Judged, ...]:
         if "inside" in row.facts:
             inner.setdefault(row.count("inside"), []).append(row)
     outer = [row for row in records.rows if "inside" not in row.facts and row.text("function")]
-    converted = _converted(outer)
+    converted, plain = _converted(outer), _plain_reason(records)
     found = []
     for row in outer:
         if row.facts.get("optimizer") is True:
             found.append(_update(row, records))
         elif row.forward.calls or row.backward.calls:
-            found.append(_function(row, inner.get(row.number, []), records, converted))
+            found.append(_function(row, inner.get(row.number, []), records, converted, plain))
     return tuple(found)
 
 
@@ -90,7 +92,7 @@ def _update(row: Row, records: Records) -> Judged:
 
 
 def _function(
-    row: Row, inner: Sequence[Row], records: Records, converted: Mapping[tuple[str, str, int], int]
+    row: Row, inner: Sequence[Row], records: Records, converted: Mapping[tuple[str, str, int], int], plain: Why
 ) -> Judged:
     forward_engine, why = _computed(row, records)
     backward = row.backward
@@ -105,10 +107,26 @@ def _function(
     movable += backward_movable
     if not why:
         why = backward_why
-    if forward_engine is Engine.IDEEP and not why and _has_plain_weights(row, converted):
-        why = (_PLAIN,)
-        movable += row.forward.weight_reorder_seconds + backward.weight_reorder_seconds
+    both = row.forward + backward
+    laid_out = both.weight_reorders or records.no_lines  # those of a Linear stay as they are
+    if forward_engine is Engine.IDEEP and not why and laid_out and _has_plain_weights(row, converted):
+        why = (plain,)
+        movable += both.weight_reorder_seconds if plain.curable else 0.0
     return Judged(row, records, row.forward, backward, forward_engine, backward_engine, why, movable, tuple(inner))
+
+
+def _plain_reason(records: Records) -> Why:
+    """What to say of weights in NumPy's layout: with most optimizers to_intel64() saves less than it costs."""
+    updates = [row for row in records.rows if row.facts.get("optimizer") is True]
+    names = {row.text("function") for row in updates}
+    wrong = sorted(names & _WRONG_CONVERTED)
+    if wrong and not records.guard.get("active"):
+        return Why(Cause.PLAIN_WEIGHTS, f"{_PLAIN.text}, and {wrong[0]} would be wrong after to_intel64()", False)
+    slowed = sorted(names - FAST_UPDATES)
+    saved = sum(row.forward.weight_reorder_seconds + row.backward.weight_reorder_seconds for row in records.rows)
+    if slowed and sum(row.forward.seconds for row in updates if row.text("function") in slowed) > saved:
+        return Why(Cause.PLAIN_WEIGHTS, f"{_PLAIN.text}, but after to_intel64() {slowed[0]} takes longer", False)
+    return _PLAIN
 
 
 def _curable(why: Sequence[Why]) -> bool:

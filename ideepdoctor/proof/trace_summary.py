@@ -134,7 +134,15 @@ def _process(records: Records, shown: Shown) -> TracedProcess:
         busy=tuple(text for text in busy if text) if not records.ended else (),
         own_seconds=records.own_seconds,
         calls=sum(row.forward.calls + row.backward.calls for row in records.rows),
+        guard=_guard(records),
     )
+
+
+def _guard(records: Records) -> dict[str, int] | None:
+    applied = records.guard.get("applied")
+    if not records.guard.get("active") or not isinstance(applied, dict):
+        return None
+    return {str(name): number for name, number in applied.items() if isinstance(number, int)}
 
 
 def _busy(number: int, rows: dict[int, Row], shown: Shown) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import textwrap
+from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from ideepdoctor.model.trace import Cause, Change, Engine, Pass, Trace, Work
@@ -16,6 +17,7 @@ _FUNCTIONS = 8
 _LEAST_SHARE = 0.01
 """Of the time of all functions: lines below it are only counted, unless something can be done about them."""
 _LABEL = 10
+_STAYS = frozenset({Cause.DIMENSIONS, Cause.DEPTHWISE, Cause.GROUPS, Cause.UNKNOWN})
 _PLACE, _NAME = 22, 23
 
 
@@ -73,8 +75,16 @@ def _head(trace: Trace, width: int) -> list[str]:
     if times:
         spent_on = sum(one.reorder_seconds + one.weight_reorder_seconds for one in layouts)
         weights = sum(one.weight_reorder_seconds for one in layouts)
-        text = f"changed {times} times, {_seconds(spent_on)} s; weights {_seconds(weights)} s of it"
-        lines += _wrapped("layouts", text, width)
+        of_weights = f", {_seconds(weights)} s of it for weights" if weights >= 0.001 else ""
+        lines += _wrapped("layouts", f"changed {times} times, {_seconds(spent_on)} s{of_weights}", width)
+    corrected = Counter[str]()
+    for process in trace.processes:
+        corrected.update(process.guard or {})
+    if any(process.guard is not None for process in trace.processes):
+        done = ", ".join(f"{name} {number} times" for name, number in corrected.most_common())
+        lines += _wrapped(
+            "guard", f"active; it corrected {done}" if done else "active; it had nothing to correct", width
+        )
     return lines
 
 
@@ -82,7 +92,7 @@ def _changes(trace: Trace, width: int) -> list[str]:
     if not trace.work:
         return []
     if not trace.changes:
-        return ["", "nothing to change: iDeep computed all that it can"]
+        return ["", "nothing to change: iDeep computed all that it can", *_staying(trace, width)]
     share = f", {trace.movable_seconds / trace.seconds:.0%} of the run" if trace.seconds > 0 else ""
     lines = ["", f"what to change, the largest gain first: {_seconds(trace.movable_seconds)} s could move{share}"]
     for number, change in enumerate(trace.changes[:CHANGES], 1):
@@ -92,14 +102,24 @@ def _changes(trace: Trace, width: int) -> list[str]:
     if trace.changes[CHANGES:]:
         lines.append("also")
     for change in trace.changes[CHANGES:]:
-        text = f"{_where(change)}  {_seconds(change.seconds)} s  {change.found}"
-        lines += textwrap.wrap(
-            text, width, initial_indent="   ", subsequent_indent="     ", break_on_hyphens=False, drop_whitespace=True
-        )
-        lines += textwrap.wrap(
-            f"write {change.write}", width, initial_indent="     ", subsequent_indent="     ", break_on_hyphens=False
-        )
-    return lines
+        lines += _indented(f"{_where(change)}  {_seconds(change.seconds)} s  {change.found}", width, 3, 5)
+        lines += _indented(f"write {change.write}", width, 5, 5)
+    return [*lines, *_staying(trace, width)]
+
+
+def _staying(trace: Trace, width: int) -> list[str]:
+    """What iDeep would compute if it were smaller, or another kind of it: worth knowing, and nothing to be done."""
+    least = _LEAST_SHARE * sum(item.seconds for item in trace.work)
+    found = [
+        f"{item.function} at {item.line}, {_seconds(item.seconds)} s: {item.why[0].text}"
+        for item in trace.work
+        if item.why and not item.why[0].curable and item.why[0].cause in _STAYS and item.seconds >= least
+    ]
+    return [line for text in found[:3] for line in _indented(f"stays with NumPy: {text}", width, 0, 2)]
+
+
+def _indented(text: str, width: int, first: int, rest: int) -> list[str]:
+    return textwrap.wrap(text, width, initial_indent=" " * first, subsequent_indent=" " * rest, break_on_hyphens=False)
 
 
 def _where(change: Change) -> str:
@@ -125,7 +145,7 @@ def _by_line(trace: Trace, width: int) -> list[str]:
             )
         )
         for text in _details(item):
-            lines += textwrap.wrap(text, width, initial_indent="    ", subsequent_indent="    ", break_on_hyphens=False)
+            lines += _indented(text, width, 4, 4)
     rest = [item for item in trace.work if item not in shown]
     if rest:
         lines.append(f"  and {len(rest)} more, {_seconds(sum(item.seconds for item in rest))} s")
@@ -198,6 +218,8 @@ def _cut_left(text: str, length: int) -> str:
 
 def _seconds(value: float) -> str:
     """Three digits, and no more than three behind the point."""
+    if 0 < value < 0.0005:
+        return "<0.001"
     if value >= 99.95:
         return f"{value:.0f}"
     if value >= 9.995:
