@@ -160,8 +160,9 @@ class _Records(object):
 
     def __init__(self, forked_from=None):
         self.pid = os.getpid()
-        digits = "".join("%02x" % byte for byte in bytearray(os.urandom(4)))
-        self.base = os.path.join(STATE.folder, "%d-%s" % (self.pid, digits))
+        # Not os.urandom, which on Python 2.7 keeps a file open.
+        digits = int(time.time() * 1e6) & 0xFFFFFFFF
+        self.base = os.path.join(STATE.folder, "%d-%08x" % (self.pid, digits))
         self.rows, self.threads, self.told, self.files = {}, {}, set(), []
         self.wide = {}  # arrays that are not float32, by id: a reference, and the row that they began with
         self.free, self.size, self.zero = FIRST, 0, clock()
