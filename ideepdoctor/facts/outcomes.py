@@ -132,9 +132,11 @@ def read_chainer(imports: Answer) -> ChainerState | None:
     )
 
 
-def read_guard(answer: Answer, imports: Answer | None) -> Guard:
-    """The guard: its file, and what it said in the process that had imported Chainer."""
-    file = answer.part("guard")
+def read_guard(answer: Answer, imports: Answer | None) -> Guard | None:
+    """The guard: its file, and what it said in the process that had imported Chainer; None: no program could tell."""
+    file = answer.maybe_part("guard")
+    if file is None:
+        return None
     digest = file.maybe_text("sha256")
     current = None if digest is None else digest == hashlib.sha256(payload_source("guard")).hexdigest()
     found = Guard(file.maybe_flag("choice"), file.maybe_text("path"), current)

@@ -916,7 +916,7 @@ def main():
     for name in ("cpuid", "host_cpuid"):
         answer[name] = children[name].told().get("cpuid") if name in children else None
     answer["python"]["user_site"] = look.get("user_site")
-    answer["guard"] = guard_file(look)
+    answer["guard"] = guard_file(look) if look else None
     answer["variables"] = {"inherited": allowed(environment), "effective": None}
     if look:
         answer["variables"]["effective"] = allowed(look["environment"])
