@@ -221,7 +221,7 @@ def _numbers(base: Path) -> list[float]:
 def _counts(numbers: list[float], row: int, offset: int) -> Counts:
     start = row * ROW + offset
     values = numbers[start : start + ROW // 2]
-    if len(values) < ROW // 2:
+    if row < FIRST or len(values) < ROW // 2:
         return Counts()
     return Counts(
         int(values[0]), values[1], int(values[2]), values[3] / 1e3, int(values[4]), values[5] / 1e3, int(values[6]),
