@@ -7,7 +7,7 @@ from typing import Any
 
 from ideepdoctor.model.trace import Event, Line, Timeline
 from ideepdoctor.proof.trace_changes import Shown
-from ideepdoctor.proof.trace_judge import judge
+from ideepdoctor.proof.trace_judge import judge, outermost
 from ideepdoctor.proof.trace_records import Records, Row, read_events
 from ideepdoctor.proof.trace_why import inputs_of
 
@@ -54,9 +54,7 @@ def _events(records: Records, offset: float, shown: Shown) -> Iterator[Event]:
 
 def _arguments(row: Row, rows: dict[int, Row], shown: Shown) -> dict[str, Any]:
     """The line, that of the outer function for what was applied within it, and the inputs."""
-    outer = row
-    while "inside" in outer.facts and outer.count("inside") in rows:
-        outer = rows[outer.count("inside")]
+    outer = outermost(row, rows) or row
     place = Line(shown(outer.text("file")), outer.count("line"))
     given = [f"{item.dtype} {'x'.join(map(str, item.shape))}".strip() for item in inputs_of(row)]
     return {"line": str(place), "inputs": ", ".join(given)}

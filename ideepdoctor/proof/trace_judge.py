@@ -71,6 +71,17 @@ def outside(records: Records) -> Counts:
     return total
 
 
+def outermost(row: Row | None, rows: Mapping[int, Row]) -> Row | None:
+    """The row in whose backward pass a row was applied, or itself; None where that was not recorded."""
+    passed: set[int] = set()
+    while row is not None and "inside" in row.facts:
+        if row.number in passed:
+            return None
+        passed.add(row.number)
+        row = rows.get(row.count("inside"))
+    return row
+
+
 def _update(row: Row, records: Records) -> Judged:
     """An optimizer's updates: iDeep's, where the model's arrays are."""
     counts = [number for number in row.rows("parameters") if isinstance(number, int)]

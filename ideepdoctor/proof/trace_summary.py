@@ -7,7 +7,7 @@ from functools import reduce
 
 from ideepdoctor.model.trace import Engine, Line, Pass, Trace, TracedProcess, Work
 from ideepdoctor.proof.trace_changes import Shown, changes, line_of
-from ideepdoctor.proof.trace_judge import Judged, judge, outside
+from ideepdoctor.proof.trace_judge import Judged, judge, outermost, outside
 from ideepdoctor.proof.trace_records import Counts, Records, Row
 from ideepdoctor.proof.trace_source import Sources
 from ideepdoctor.proof.trace_why import inputs_of
@@ -147,11 +147,10 @@ def _guard(records: Records) -> dict[str, int] | None:
 
 def _busy(number: int, rows: dict[int, Row], shown: Shown) -> str:
     """What a thread was computing, in words."""
-    row = rows.get(abs(number))
-    while row is not None and "inside" in row.facts:
-        row, number = rows.get(row.count("inside")), -1
+    row = outermost(rows.get(abs(number)), rows)
     if row is None:
         return ""
+    number = number if row.number == number else -1
     direction = "" if row.facts.get("optimizer") else ", backward" if number < 0 else ", forward"
     return f"{row.text('function')} at {Line(shown(row.text('file')), row.count('line'))}{direction}"
 
