@@ -20,22 +20,29 @@ import sys
 
 sys.path[:] = [entry for entry in sys.path if entry != ""]  # a json.py in the current folder must not be taken
 
-import ast
-import base64
 import errno
 import json
 import os
 import re
 import stat
 import struct
-import subprocess
-import threading
 import time
 
-PY2 = sys.version_info[0] == 2
+from common import (
+    CHILD,
+    PY2,
+    Child,
+    answer_with,
+    begin,
+    inherited_environment,
+    native,
+    python_child,
+    text,
+    with_paths,
+)
+
 PREAD = getattr(os, "pread", None)
 SCANDIR = getattr(os, "scandir", None)
-TEXT = type(b"".decode("ascii"))
 TEXT_LIMIT = 4000
 BLOCK = 1 << 14
 SYMBOLS = (
@@ -62,27 +69,6 @@ KINDS_LEFT_OUT = re.compile(
     "overlay|aufs)"
 )  # file systems of other machines, those that hold no files, and views of folders that are walked anyway
 CONTAINER_BYTES = 1 << 20  # no file with MKL-DNN inside is smaller
-
-# What every child starts with: it speaks through a descriptor of its own, in Python literals, so that it needs no
-# module that the user may have shadowed and so that what modules print cannot be taken for an answer.
-CHILD = r"""
-import sys
-first = sys.path[:1] == [""]
-if first:
-    del sys.path[0]
-import os
-import time
-cookie = sys.argv[1]
-arguments = sys.argv[2:]
-del sys.argv[1:]
-out = os.dup(1)
-err = os.dup(2)
-literal = repr if sys.version_info[0] == 2 else ascii
-def tell(name, value):
-    data = (cookie + literal((name, value)) + cookie).encode("ascii")
-    while data:
-        data = data[os.write(out, data):]
-"""
 
 LOOK = (
     CHILD
@@ -221,11 +207,6 @@ def raw(path):
 
 class Unusable(Exception):
     """A file that no loader can use; its text says why."""
-
-
-def native(data):
-    """Return bytes of a file as the text type that paths have."""
-    return data if PY2 else data.decode(sys.getfilesystemencoding(), "surrogateescape")
 
 
 class Image(object):
@@ -573,38 +554,6 @@ def contains_engine(path):
             os.close(descriptor)
 
 
-def text(value):
-    """Return Unicode text without lone surrogates, whatever bytes or text is given; None stays None."""
-    if value is None or PY2 and not isinstance(value, bytes):
-        return value
-    if not isinstance(value, bytes):
-        try:
-            value = value.encode("utf-8", "surrogateescape")
-        except UnicodeEncodeError:
-            value = value.encode("utf-8", "replace")
-    return value.decode("utf-8", "replace")
-
-
-def clean(value):
-    """Return the value with every text in it cleaned, ready for JSON."""
-    if isinstance(value, dict):
-        return dict((text(key), clean(item)) for key, item in value.items())
-    if isinstance(value, (list, tuple)):
-        return [clean(item) for item in value]
-    return text(value) if isinstance(value, (bytes, type(""))) else value
-
-
-def with_paths(value):
-    """Return the value with every text in it as the type that paths have."""
-    if isinstance(value, dict):
-        return dict((with_paths(key), with_paths(item)) for key, item in value.items())
-    if isinstance(value, (list, tuple)):
-        return [with_paths(item) for item in value]
-    if isinstance(value, TEXT):
-        return native(value.encode("utf-8", *([] if PY2 else ["surrogateescape"])))
-    return value
-
-
 def read(path, limit=1 << 20):
     """Return the bytes of a file, None where it cannot be read."""
     try:
@@ -614,75 +563,6 @@ def read(path, limit=1 << 20):
             return stream.read(limit)
     except (IOError, OSError):
         return None
-
-
-class Child(object):
-    """A process that is started now and waited for later; threads read what it prints."""
-
-    def __init__(self, argv, cookie, environment):
-        self.cookie, self.output = cookie, {1: b"", 2: b""}
-        self.ended = {"code": None, "timed_out": False, "problem": None, "seconds": 0.0}
-        self.process, self.threads = None, []
-        self.started = time.time()
-        try:
-            with open(os.devnull, "rb") as nothing:
-                self.process = subprocess.Popen(
-                    argv, stdin=nothing, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment, close_fds=True
-                )
-        except (OSError, ValueError) as error:
-            self.ended["problem"] = str(error)
-            return
-        for number, stream in ((1, self.process.stdout), (2, self.process.stderr)):
-            thread = threading.Thread(target=self.listen, args=(number, stream.fileno()))
-            thread.daemon = True
-            thread.start()
-            self.threads.append(thread)
-
-    def listen(self, number, descriptor):
-        """Keep the last of what comes; an import that prints without end must not fill the memory."""
-        while True:
-            data = os.read(descriptor, 65536)
-            if not data:
-                break
-            self.output[number] = (self.output[number] + data)[-(1 << 20) :]
-        self.ended["seconds"] = time.time() - self.started
-
-    def told(self, timeout):
-        """Wait until it has ended, at most ``timeout`` seconds from its start, and return what it told, by name."""
-        while self.process and self.process.poll() is None:
-            if time.time() - self.started > timeout:
-                self.ended["timed_out"] = True
-                self.process.kill()
-            time.sleep(0.002)
-        for thread in self.threads:
-            thread.join(1)  # a grandchild may hold the pipe after the child itself has ended
-        self.ended["code"] = self.process and self.process.returncode
-        answers = {}
-        for part in self.output[1].split(self.cookie.encode("ascii")):
-            if part.startswith(b"('"):  # the rest is what an import printed
-                try:
-                    name, value = ast.literal_eval(part.decode("ascii"))
-                except (ValueError, SyntaxError, TypeError):
-                    continue
-                answers[name] = with_paths(value)
-        return answers
-
-
-def python_child(source, request, cookie, environment, arguments=(), options=("-B",)):
-    """Start a child Python with this source."""
-    argv = request["emulator"] + [sys.executable] + list(options) + ["-c", source, cookie] + list(arguments)
-    return Child(argv, cookie, environment)
-
-
-def inherited_environment(held):
-    """Return the variables that the user has: a .pth file may have changed os.environ since this process was started,
-    and those in ``held`` were kept from it.
-    """
-    items = (read("/proc/self/environ", 1 << 24) or b"").split(b"\0")
-    pairs = [item.split(b"=", 1) for item in items if b"=" in item]
-    environment = dict((native(name), native(value)) for name, value in pairs) or dict(os.environ)
-    environment.update(held)
-    return environment
 
 
 def plain(path):
@@ -1311,11 +1191,11 @@ def look_around(state, owners, path, environment, others, deadline):
 
 def started_answer(child, cookie, timeout):
     """Return what became of the child that imported ideep4py."""
-    told = child.told(timeout)
+    told = with_paths(child.wait(timeout).told())
     answer = dict((name, told.pop(name, [])) for name in ("at_start", "with_numpy", "after"))
     answer.update((name, told.pop(name, {})) for name in ("visible", "bound"))
     errors = [text(part)[-TEXT_LIMIT:] for part in child.output[2].split(cookie.encode("ascii"))]
-    return dict(answer, told=told, stderr=errors, ended=child.ended)
+    return dict(answer, told=told, stderr=errors, ended=child.ended())
 
 
 def mkl_children(state, request, cookie):
@@ -1339,27 +1219,14 @@ def mkl_children(state, request, cookie):
 
 def mkl_versions(children, timeout):
     """Return what these children say of the version of their file, by path."""
-    told = [(path, child.told(min(timeout, 20)).get("mkl")) for path, child in children]
+    told = [(path, child.wait(min(timeout, 20)).told().get("mkl")) for path, child in children]
     return dict((path, words) for path, words in told if words)
 
 
 def main():
     """Answer the request."""
-    cookie = sys.argv[1]
-    request = with_paths(json.loads(base64.urlsafe_b64decode(sys.argv[2].encode("ascii")).decode("ascii")))
-    request["emulator"] = request.get("emulator") or []
+    cookie, request = begin()
     timeout = float(request.get("timeout_seconds") or 30)
-    if request.get("cwd"):
-        try:
-            os.chdir(request["cwd"])
-        except OSError:
-            pass  # a folder of the doctor's machine need not exist on the target's
-    try:
-        import resource
-
-        resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
-    except (ImportError, ValueError, OSError):
-        pass
     begun = time.time()
     environment = inherited_environment(request.get("loader_variables") or {})
     look = python_child(LOOK, request, cookie, environment)
@@ -1371,9 +1238,9 @@ def main():
     if request.get("start"):
         arguments = [",".join(ENGINES), ",".join(OPENMP)]
         started = python_child(START, request, cookie, environment, arguments)
-    path = look.told(timeout).get("look", sys.path)
+    path = with_paths(look.wait(timeout).told()).get("look", sys.path)
     if asked:
-        asked.told(timeout)
+        asked.wait(timeout)
     search = loader_folders(native(asked.output[1] + asked.output[2]) if asked else "")
     scouts = []
     if request.get("deep"):
@@ -1403,10 +1270,7 @@ def main():
     ]
     answer["objects"] = state.objects
     answer["mkl_versions"] = mkl_versions(loading, timeout)
-    data = (cookie + json.dumps(clean(answer)) + cookie + "\n").encode("ascii")
-    sys.stdout.flush()
-    while data:
-        data = data[os.write(1, data) :]
+    answer_with(cookie, answer)
 
 
 def static_answer(state, owners, request, environment, executable, path, search, deadline):

@@ -29,23 +29,17 @@ import sys
 
 sys.path[:] = [entry for entry in sys.path if entry != ""]  # a json.py in the current folder must not be taken
 
-import ast
-import base64
-import json
-import os
-import subprocess
-import threading
 import time
 
-PY2 = sys.version_info[0] == 2
+from common import Child, answer_with, begin, inherited_environment
+
 STAGES = ("import first", "import second", "ideep4py op", "other op")
 AT_ONCE = 2
 TEXT_LIMIT = 2000
-KEPT_BYTES = 1 << 20
 
 # It speaks in Python literals through a descriptor of its own, so that it needs no module that the user may have
 # shadowed. What modules print goes to standard error: it cannot be taken for an answer, nor push one out.
-CHILD = r"""
+PROLOGUE = r"""
 import sys
 first = sys.path[:1] == [""]
 if first:
@@ -261,123 +255,26 @@ stage("other op", working(others, known))
 """
 
 
-def text(value):
-    """Return Unicode text without lone surrogates, whatever bytes or text is given; None stays None."""
-    if value is None:
-        return None
-    if isinstance(value, bytes):
-        return value.decode("utf-8", "replace")
-    if PY2:
-        return value
-    try:
-        data = value.encode("utf-8", "surrogateescape")
-    except UnicodeEncodeError:
-        data = value.encode("utf-8", "replace")
-    return data.decode("utf-8", "replace")
-
-
-def clean(value):
-    """Return the value with every text in it cleaned, ready for JSON."""
-    if isinstance(value, dict):
-        return dict((text(key), clean(item)) for key, item in value.items())
-    if isinstance(value, (list, tuple)):
-        return [clean(item) for item in value]
-    if isinstance(value, (bytes, type(""))):
-        return text(value)
-    return value
-
-
-def native(word):
-    """Return a text of the request as this Python's str."""
-    return word.encode("utf-8") if PY2 else word
-
-
-def drain(stream, kept):
-    """Read a pipe to its end and keep the last part of it in ``kept[0]``."""
-    while True:
-        try:
-            data = os.read(stream.fileno(), 65536)
-        except (OSError, ValueError):
-            return
-        if not data:
-            return
-        kept[0] = (kept[0] + data)[-KEPT_BYTES:]
-
-
-class Child(object):
+class Trial(Child):
     """A running process in which a check's packages are imported in one order."""
 
     def __init__(self, check, order, setting, seconds):
-        self.check, self.order, self.cookie = check, order, setting["cookie"]
-        self.started = time.time()
-        self.seconds = seconds
-        self.timed_out = False
-        self.problem = self.process = None
-        self.kept = ([b""], [b""])
-        self.readers = []
-        argv = setting["emulator"] + [sys.executable, "-B", "-c", CHILD + OPERATIONS + RUN, self.cookie, order]
-        argv.append(",".join(native(name) for name in check["modules"]))
-        try:
-            with open(os.devnull, "rb") as nothing:
-                self.process = subprocess.Popen(
-                    argv,
-                    stdin=nothing,
-                    stdout=subprocess.PIPE,
-                    stderr=subprocess.PIPE,
-                    env=setting["environment"],
-                    close_fds=True,
-                )
-        except (OSError, ValueError) as error:
-            self.problem = str(error)
-            return
-        for stream, kept in zip((self.process.stdout, self.process.stderr), self.kept):
-            reader = threading.Thread(target=drain, args=(stream, kept))
-            reader.daemon = True
-            reader.start()
-            self.readers.append(reader)
-
-    def ended(self):
-        """Return whether it has ended, after killing it where its time is over."""
-        if self.process is None or self.process.poll() is not None:
-            return True
-        if time.time() - self.started <= self.seconds:
-            return False
-        self.timed_out = True
-        self.process.kill()
-        self.process.wait()
-        return True
+        self.check, self.order, self.most = check, order, seconds
+        source = PROLOGUE + OPERATIONS + RUN
+        words = [sys.executable, "-B", "-c", source, setting["cookie"], order, ",".join(check["modules"])]
+        Child.__init__(self, setting["emulator"] + words, setting["cookie"], setting["environment"])
 
     def record(self):
         """Return what became of it."""
-        seconds = time.time() - self.started
-        for reader in self.readers:
-            reader.join(1.0)  # not for ever: a grandchild may hold the pipe open
-        code = None if self.process is None else self.process.returncode
-        told = self.told()
-        return {
-            "told": told,
-            "stderr": self.errors(len(told)),
-            "ended": {"code": code, "timed_out": self.timed_out, "problem": self.problem, "seconds": seconds},
-        }
-
-    def told(self):
-        """Return what it told, by stage."""
-        answers = {}
-        for part in self.kept[0][0].split(self.cookie.encode("ascii")):
-            try:
-                name, value = ast.literal_eval(part.decode("ascii"))
-            except (ValueError, SyntaxError, TypeError):
-                continue
-            if name in STAGES and isinstance(value, dict):
-                answers[name] = value
-        return answers
+        told = dict((name, one) for name, one in self.told().items() if name in STAGES and isinstance(one, dict))
+        return {"told": told, "stderr": self.errors(len(told)), "ended": self.ended()}
 
     def errors(self, stages):
         """Return the end of standard error of each stage and of what came after the last that was told.
 
         Counted from the end, because of a long text only the end was kept.
         """
-        parts = [part[-TEXT_LIMIT:] for part in self.kept[1][0].split(self.cookie.encode("ascii"))]
+        parts = [part[-TEXT_LIMIT:] for part in self.output[2].split(self.cookie.encode("ascii"))]
         return ([b""] * (stages + 1) + parts)[-stages - 1 :]
 
 
@@ -399,12 +296,12 @@ def run_all(checks, setting, timeout, total):
         left = deadline - time.time()
         if left <= 0:
             for child in running:
-                child.seconds = 0
+                child.most = 0
             del waiting[:]
         while waiting and len(running) < AT_ONCE:
             check, order = waiting.pop(0)
-            running.append(Child(check, order, setting, timeout))
-        for child in [one for one in running if one.ended()]:
+            running.append(Trial(check, order, setting, timeout))
+        for child in [one for one in running if one.over(one.most)]:
             running.remove(child)
             if child.timed_out and time.time() >= deadline:
                 continue  # it might have come to an end: not tried
@@ -418,42 +315,12 @@ def run_all(checks, setting, timeout, total):
     return ideep4py["ideep4py"]
 
 
-def inherited_environment(held):
-    """Return the variables that the user has: a .pth file may have changed os.environ since this process was started,
-    and those in ``held`` were kept from it.
-    """
-    try:
-        with open("/proc/self/environ", "rb") as stream:
-            pairs = [item.split(b"=", 1) for item in stream.read().split(b"\0") if b"=" in item]
-    except (IOError, OSError):
-        pairs = []
-    if not PY2:
-        coding = sys.getfilesystemencoding()
-        pairs = [(one.decode(coding, "surrogateescape"), two.decode(coding, "surrogateescape")) for one, two in pairs]
-    environment = dict(pairs or os.environ)
-    for name, value in held.items():
-        environment[native(name)] = native(value)
-    return environment
-
-
 def main():
     """Answer the request."""
-    cookie = sys.argv[1]
-    request = json.loads(base64.urlsafe_b64decode(sys.argv[2].encode("ascii")).decode("ascii"))
-    try:
-        import resource
-
-        resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
-    except (ImportError, ValueError, OSError):
-        pass
-    if request.get("cwd"):
-        try:
-            os.chdir(native(request["cwd"]))
-        except OSError:
-            pass  # a folder of the doctor's machine need not exist on the target's
+    cookie, request = begin()
     setting = {
         "cookie": cookie,
-        "emulator": [native(word) for word in request.get("emulator") or []],
+        "emulator": request["emulator"],
         "environment": inherited_environment(request.get("loader_variables") or {}),
     }
     checks = [dict(one, before=None, after=None, alone=None) for one in request["pairs"]]
@@ -463,11 +330,7 @@ def main():
         told = [record["told"].get(stage, {}).get("module") for record in records for stage in STAGES[:2]]
         found = [name for name in told if name not in (None, "ideep4py")]
         check["module"] = (found + check.pop("modules"))[0]
-    answer = {"pairs": 1, "checks": checks, "ideep4py": ideep4py}
-    data = (cookie + json.dumps(clean(answer)) + cookie + "\n").encode("ascii")
-    sys.stdout.flush()
-    while data:
-        data = data[os.write(1, data) :]
+    answer_with(cookie, {"pairs": 1, "checks": checks, "ideep4py": ideep4py})
 
 
 if __name__ == "__main__":

@@ -16,22 +16,27 @@ import sys
 
 sys.path[:] = [entry for entry in sys.path if entry != ""]  # a json.py in the current folder must not be taken
 
-import ast
 import base64
 import csv
-import fcntl
 import hashlib
-import json
 import os
 import re
-import select
 import struct
-import subprocess
 import sysconfig
 import threading
 import time
+from functools import partial
 
-PY2 = sys.version_info[0] == 2
+from common import (
+    CHILD,
+    Child,
+    answer_with,
+    begin,
+    inherited_environment,
+    python_child,
+    text,
+)
+
 ALLOWED_PREFIXES = ("CHAINER_", "DNNL_", "GOMP_", "KMP_", "MALLOC_", "MKL_", "MKLDNN_", "OMP_", "ONEDNN_", "OPENBLAS_")
 ALLOWED_NAMES = frozenset(
     (
@@ -56,27 +61,6 @@ ALLOWED_NAMES = frozenset(
 )
 NEEDED = ("numpy", "chainer", "ideep4py", "six", "filelock", "google.protobuf", "typing_extensions")
 TEXT_LIMIT = 4000
-
-# What every child starts with: it speaks through a descriptor of its own, in Python literals, so that it needs no
-# module that the user may have shadowed and so that what modules print cannot be taken for an answer.
-CHILD = r"""
-import sys
-first = sys.path[:1] == [""]
-if first:
-    del sys.path[0]
-import os
-import time
-cookie = sys.argv[1]
-arguments = sys.argv[2:]
-del sys.argv[1:]
-out = os.dup(1)
-err = os.dup(2)
-literal = repr if sys.version_info[0] == 2 else ascii
-def tell(name, value):
-    data = (cookie + literal((name, value)) + cookie).encode("ascii")
-    while data:
-        data = data[os.write(out, data):]
-"""
 
 # Which modules come from the current folder, PYTHONPATH or the user site although the environment or the standard
 # library has them: a set of (module, path, source).
@@ -331,32 +315,6 @@ if fine and module == "chainer":
 )
 
 
-def text(value):
-    """Return Unicode text without lone surrogates, whatever bytes or text is given; None stays None."""
-    if value is None:
-        return None
-    if isinstance(value, bytes):
-        return value.decode("utf-8", "replace")
-    if PY2:
-        return value
-    try:
-        data = value.encode("utf-8", "surrogateescape")
-    except UnicodeEncodeError:
-        data = value.encode("utf-8", "replace")
-    return data.decode("utf-8", "replace")
-
-
-def clean(value):
-    """Return the value with every text in it cleaned, ready for JSON."""
-    if isinstance(value, dict):
-        return dict((text(key), clean(item)) for key, item in value.items())
-    if isinstance(value, (list, tuple)):
-        return [clean(item) for item in value]
-    if isinstance(value, (bytes, type(""))):
-        return text(value)
-    return value
-
-
 def read(path, limit=1 << 20):
     """Return a file as text, None where it cannot be read."""
     try:
@@ -366,133 +324,19 @@ def read(path, limit=1 << 20):
         return None
 
 
-class Child(object):
-    """A process whose output is collected by ``wait_all``."""
-
-    def __init__(self, name, argv, cookie, environment):
-        self.name = name
-        self.cookie = cookie
-        self.output = {1: b"", 2: b""}
-        self.timed_out = False
-        self.problem = None
-        self.seconds = 0.0
-        self.code = None
-        self.started = time.time()
-        try:
-            with open(os.devnull, "rb") as nothing:
-                self.process = subprocess.Popen(
-                    argv, stdin=nothing, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment, close_fds=True
-                )
-        except (OSError, ValueError) as error:
-            self.process = None
-            self.problem = str(error)
-
-    def streams(self):
-        """Return the open descriptors, each with the stream that it belongs to."""
-        return dict(
-            (stream.fileno(), (stream, number))
-            for stream, number in ((self.process.stdout, 1), (self.process.stderr, 2))
-            if not stream.closed
-        )
-
-    def finish(self):
-        """Note how it ended and let go of its pipes."""
-        self.code = self.process.wait()
-        self.seconds = time.time() - self.started
-        for stream, number in self.streams().values():
-            self.read_rest(stream.fileno(), number)
-            stream.close()
-
-    def take(self, number, data):
-        """Keep what came on a stream; an import that prints without end must not fill the memory."""
-        self.output[number] = (self.output[number] + data)[-(1 << 20) :]
-
-    def read_rest(self, descriptor, number):
-        """Read what the ended child has left in a pipe: it may have written after the last look, and then ended.
-
-        A pipe holds 1 MiB at most, so a grandchild that goes on writing is not waited for.
-        """
-        fcntl.fcntl(descriptor, fcntl.F_SETFL, fcntl.fcntl(descriptor, fcntl.F_GETFL) | os.O_NONBLOCK)
-        for _ in range(16):
-            try:
-                data = os.read(descriptor, 65536)
-            except OSError:
-                return
-            if not data:
-                return
-            self.take(number, data)
-
-    def told(self):
-        """Return what the child told, by name."""
-        answers = {}
-        for part in self.output[1].split(self.cookie.encode("ascii")):
-            if not part.startswith(b"('"):
-                continue  # what an import printed
-            try:
-                name, value = ast.literal_eval(part.decode("ascii"))
-            except (ValueError, SyntaxError, TypeError):
-                continue
-            answers[name] = value
-        return answers
-
-
 def wait_all(jobs, at_once, timeout):
-    """Start the jobs (callables that return a Child), at most ``at_once`` together; return children by name."""
+    """Start the jobs (pairs of a name and a callable that returns a Child), at most ``at_once`` together; return the
+    children by name.
+    """
     waiting, running, done = list(jobs), [], {}
     while waiting or running:
         while waiting and len(running) < at_once:
-            child = waiting.pop(0)()
-            done[child.name] = child
-            if child.process is not None:
-                running.append(child)
-        streams = dict(
-            (descriptor, (child, stream, number))
-            for child in running
-            for descriptor, (stream, number) in child.streams().items()
-        )
-        # A short wait, because a grandchild may hold a pipe open after the child itself has ended.
-        ready = select.select(list(streams), [], [], 0.05)[0] if streams else time.sleep(0.005) or []
-        for descriptor in ready:
-            child, stream, number = streams[descriptor]
-            data = os.read(descriptor, 65536)
-            if data:
-                child.take(number, data)
-            else:
-                stream.close()
-        for child in list(running):
-            if time.time() - child.started > timeout:
-                child.timed_out = True
-                child.process.kill()
-            elif ready or child.process.poll() is None:
-                if child.streams() or child.process.poll() is None:
-                    continue
-            child.finish()
-            running.remove(child)
+            name, start = waiting.pop(0)
+            done[name] = start()
+            running.append(done[name])
+        running = [child for child in running if not child.over(timeout)]
+        time.sleep(0.002 if running else 0)
     return done
-
-
-def python_child(name, source, request, cookie, environment, arguments=(), options=("-B",)):
-    """Return a callable that starts a child Python with this source."""
-    argv = request["emulator"] + [sys.executable] + list(options) + ["-c", source, cookie] + list(arguments)
-    return lambda: Child(name, argv, cookie, environment)
-
-
-def inherited_environment(held):
-    """Return the variables that the user has: a .pth file may have changed os.environ since this process was started,
-    and those in ``held`` were kept from it.
-    """
-    try:
-        with open("/proc/self/environ", "rb") as stream:
-            pairs = [item.split(b"=", 1) for item in stream.read().split(b"\0") if b"=" in item]
-    except (IOError, OSError):
-        pairs = []
-    if not PY2:
-        coding = sys.getfilesystemencoding()
-        pairs = [(one.decode(coding, "surrogateescape"), two.decode(coding, "surrogateescape")) for one, two in pairs]
-    environment = dict(pairs or os.environ)
-    for name, value in held.items():
-        environment[str(name)] = value.encode("utf-8") if PY2 else value
-    return environment
 
 
 def allowed(environment):
@@ -854,8 +698,7 @@ def import_answer(child, cookie):
         state, problem = told["chainer"]
         told["chainer"] = state or {"ideep_reason": problem}
     errors = [text(part) for part in child.output[2].split(cookie.encode("ascii"))]
-    ended = {"code": child.code, "timed_out": child.timed_out, "problem": child.problem, "seconds": child.seconds}
-    return {"told": told, "stderr": [part[-TEXT_LIMIT:] for part in errors], "ended": ended}
+    return {"told": told, "stderr": [part[-TEXT_LIMIT:] for part in errors], "ended": child.ended()}
 
 
 def guard_file(look):
@@ -877,36 +720,22 @@ def has(found, name):
 
 def main():
     """Answer the request."""
-    cookie = sys.argv[1]
-    request = json.loads(base64.urlsafe_b64decode(sys.argv[2].encode("ascii")).decode("ascii"))
-    request["emulator"] = [word if not PY2 else word.encode("utf-8") for word in request.get("emulator") or []]
+    cookie, request = begin()
     timeout = float(request.get("timeout_seconds") or 30)
     answer = {"probe": 1}
-    try:
-        import resource
-
-        resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
-    except (ImportError, ValueError, OSError):
-        pass
-    if request.get("cwd"):
-        try:
-            os.chdir(request["cwd"].encode("utf-8") if PY2 else request["cwd"])
-        except OSError:
-            pass  # a folder of the doctor's machine need not exist on the target's
     environment = inherited_environment(request.get("loader_variables") or {})
     loader = elf_loader(os.path.realpath(sys.executable))
     needed = ",".join(NEEDED)
-    jobs = [
-        python_child("look", LOOK, request, cookie, environment, [needed]),
-    ]
+    alone = ("-B", "-E", "-s")
+    jobs = [("look", partial(python_child, LOOK, request, cookie, environment, [needed]))]
     if struct.calcsize("P") == 8 and hasattr(os, "uname") and os.uname()[4] in ("x86_64", "amd64"):
-        jobs.append(python_child("cpuid", CPUID, request, cookie, environment, options=("-B", "-E", "-s")))
+        jobs.append(("cpuid", partial(python_child, CPUID, request, cookie, environment, options=alone)))
         if request["emulator"]:
             # A program that an emulated one starts is not emulated: this is the processor of the machine itself.
-            native = dict(request, emulator=[])
-            jobs.append(python_child("host_cpuid", CPUID, native, cookie, environment, options=("-B", "-E", "-s")))
+            real = dict(request, emulator=[])
+            jobs.append(("host_cpuid", partial(python_child, CPUID, real, cookie, environment, options=alone)))
     if loader:
-        jobs.append(lambda: Child("loader", request["emulator"] + [loader, "--help"], cookie, environment))
+        jobs.append(("loader", partial(Child, request["emulator"] + [loader, "--help"], cookie, environment)))
     children = wait_all(jobs, 4, timeout)
     answer.update(machine=machine_texts(), python=python_facts())
     look = children["look"].told().get("look") or {}
@@ -929,7 +758,7 @@ def main():
         hasher = threading.Thread(target=integrity, args=(found, bool(request.get("quick")), answer))
         extras = ["caffe"] if has(found, "chainer") and has(found, "protobuf") else []
         jobs = [
-            python_child(name, IMPORT, request, cookie, environment, [needed, name] + extras)
+            (name, partial(python_child, IMPORT, request, cookie, environment, [needed, name] + extras))
             for name in ("chainer", "ideep4py", "numpy")
         ]
         hasher.start()
@@ -937,10 +766,7 @@ def main():
         hasher.join()
         answer["imports"] = dict((name, import_answer(child, cookie)) for name, child in children.items())
         answer["imports"]["chainer"]["caffe"] = bool(extras)
-    data = (cookie + json.dumps(clean(answer)) + cookie + "\n").encode("ascii")
-    sys.stdout.flush()
-    while data:
-        data = data[os.write(1, data) :]
+    answer_with(cookie, answer)
 
 
 if __name__ == "__main__":

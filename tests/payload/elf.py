@@ -2,27 +2,32 @@
 
 from __future__ import annotations
 
-import importlib.util
 import shutil
 import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
-PAYLOAD = Path(__file__).parents[2] / "ideepdoctor" / "payload" / "libraries.py"
+from ideepdoctor.targets.target import payload_source
 
 
 def payload_module() -> ModuleType:
-    """The payload, loaded here; ``sys.path`` stays as it was."""
-    spec = importlib.util.spec_from_file_location("ideepdoctor_payload_libraries", PAYLOAD)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
+    """The payload with its parts, loaded here; ``sys.path`` stays as it was."""
+    module = ModuleType("ideepdoctor_payload_libraries")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("sys.path", list(__import__("sys").path))
-        spec.loader.exec_module(module)
+        patch.setattr("sys.path", list(sys.path))
+        exec(compile(payload_source("libraries"), "libraries.py and its parts", "exec"), module.__dict__)
     return module
+
+
+def joined_file(folder: Path) -> Path:
+    """A file with the payload and its parts, for a process of its own."""
+    path = folder / "joined_libraries.py"
+    path.write_bytes(payload_source("libraries"))
+    return path
 
 
 def compiler() -> str:

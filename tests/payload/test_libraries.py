@@ -23,7 +23,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.e2e.strangers import Folder, fetched_strangers  # noqa: F401
-from tests.payload.elf import PAYLOAD, make_library, payload_module
+from tests.payload.elf import joined_file, make_library, payload_module
 
 libraries = payload_module()
 MIXED = """
@@ -106,7 +106,7 @@ def test_no_permission(tmp_path: Path) -> None:
     path.chmod(0)
     source = textwrap.dedent(f"""
         import os, sys
-        source = open({str(PAYLOAD)!r}).read()
+        source = open({str(joined_file(tmp_path))!r}).read()
         os.chdir({str(tmp_path)!r})
         space = {{"__name__": "payload"}}
         exec(compile(source, "libraries.py", "exec"), space)

@@ -20,7 +20,7 @@ import pytest
 from ideepdoctor.system import RealSystem
 from ideepdoctor.targets.target import Target, run_payload
 from tests.conftest import legacy_python
-from tests.payload.elf import PAYLOAD, make_library, payload_module
+from tests.payload.elf import joined_file, make_library, payload_module
 
 libraries = payload_module()
 ENGINE = "int mkldnn_memory_set_data_handle(void) { return 0; }"
@@ -659,7 +659,7 @@ def test_memory_stays_flat(tmp_path: Path) -> None:
     script.write_text(
         textwrap.dedent(f"""
             import importlib.util, sys, tracemalloc
-            spec = importlib.util.spec_from_file_location("payload", {str(PAYLOAD)!r})
+            spec = importlib.util.spec_from_file_location("payload", {str(joined_file(tmp_path))!r})
             payload = importlib.util.module_from_spec(spec)
             spec.loader.exec_module(payload)
             [one.finish(payload.Collection()) for one in payload.disk_scouts(["/nonexistent"], 0)]

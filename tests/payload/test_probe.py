@@ -607,13 +607,15 @@ def test_what_a_child_told_just_before_its_end_is_not_lost(monkeypatch: pytest.M
     exec(compile(SOURCE, "probe.py", "exec"), names)
     program = "import sys; sys.stdout.write('C' + repr(('answer', 'x' * 50000)) + 'C'); sys.stderr.write('said')"
 
-    def held_up(*_arguments: object) -> tuple[list[int], list[int], list[int]]:
-        time.sleep(0.3)
-        return [], [], []
+    read = os.read
 
-    monkeypatch.setattr(names["select"], "select", held_up)
-    job = functools.partial(names["Child"], "one", [sys.executable, "-c", program], "C", dict(os.environ))
-    child = names["wait_all"]([job], 1, 30.0)["one"]
+    def held_up(descriptor: int, size: int) -> bytes:
+        time.sleep(0.1)
+        return read(descriptor, size)
+
+    monkeypatch.setattr(os, "read", held_up)
+    job = functools.partial(names["Child"], [sys.executable, "-c", program], "C", dict(os.environ))
+    child = names["wait_all"]([("one", job)], 1, 30.0)["one"]
     assert child.code == 0
     assert child.told() == {"answer": "x" * 50000}
     assert child.output[2] == b"said"
