@@ -17,7 +17,7 @@ def as_data(trace: Trace) -> dict[str, Any]:
             "signal": -trace.returncode if trace.returncode < 0 else None,
             "seconds": trace.seconds,
         },
-        "processes": [asdict(process) for process in trace.processes],
+        "processes": [{**asdict(process), "busy": list(process.busy)} for process in trace.processes],
         "totals": {
             "seconds": sum(item.seconds for item in trace.work),
             "by": {str(engine) or "none": trace.spent(engine) for engine in Engine if engine is not Engine.NONE},

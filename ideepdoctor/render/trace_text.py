@@ -94,7 +94,8 @@ def _changes(trace: Trace, width: int) -> list[str]:
     if not trace.changes:
         return ["", "nothing to change: iDeep computed all that it can", *_staying(trace, width)]
     share = f", {trace.movable_seconds / trace.seconds:.0%} of the run" if trace.seconds > 0 else ""
-    lines = ["", f"what to change, the largest gain first: {_seconds(trace.movable_seconds)} s could move{share}"]
+    start = f"what to change, the largest gain first: {_seconds(trace.movable_seconds)} s could move{share}"
+    lines = ["", *_indented(start, width, 0, 2)]
     for number, change in enumerate(trace.changes[:CHANGES], 1):
         lines.append(f"{number}. {_where(change)}  {_seconds(change.seconds)} s")
         lines += _wrapped(" found", change.found, width)
