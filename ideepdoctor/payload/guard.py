@@ -553,6 +553,23 @@ def _install_operand(tools):
             tools.type.operator("__%s__" % name, lambda original: make(original, in_place, ufunc))
             tools.type.operator("__i%s__" % name, lambda original: make_in_place(original, ufunc))
 
+    def make_sum(original):
+        def axpby(self, a, b, other):
+            # float64 ends the process, and gaps or another order of axes, as of a weight that is transposed, raise.
+            if type(other) is ndarray and (other.dtype != np.float32 or not other.flags.c_contiguous):
+                if "operand" in STATE.active and other.shape == self.shape:
+                    _count("operand")
+                    other = np.ascontiguousarray(other, np.float32)
+            return original(self, a, b, other)
+
+        axpby._ideepdoctor = True
+        return axpby
+
+    for name in ("axpby", "inplace_axpby"):
+        original = mdarray.__dict__.get(name)
+        if original is not None and not getattr(original, "_ideepdoctor", False):
+            tools.type.method(name, make_sum(original))
+
 
 def _install_product(tools):
     _install_operand(tools)
@@ -621,7 +638,7 @@ def _install_load(tools):
     def basic_copyto(destination, source):
         try:
             # The original copies bytes, whatever the layouts.
-            if isinstance(destination, mdarray) and destination.ndim == 4 and destination.shape == source.shape:
+            if isinstance(destination, mdarray) and destination.ndim in (2, 4) and destination.shape == source.shape:
                 here = tools.layout(destination)
                 if isinstance(source, mdarray):
                     fits = here is not None and here == tools.layout(source)
