@@ -442,6 +442,39 @@ def smoke(
 
 
 @app.command()
+def certify(
+    python: PythonOption = None,
+    budget: Annotated[
+        str | None, typer.Option("--budget", envvar="IDEEPDOCTOR_BUDGET", help="Stop after this: 60s, 5m.")
+    ] = None,
+    ops: Annotated[
+        str, typer.Option("--ops", envvar="IDEEPDOCTOR_OPS", help="Operations: conv,bn,concat,optimizers.")
+    ] = "",
+    threads: Annotated[
+        str, typer.Option("--threads", envvar="IDEEPDOCTOR_CERTIFY_THREADS", help="Numbers of threads: 1,2,1cpu.")
+    ] = "",
+    model: Annotated[
+        str | None,
+        typer.Option(
+            "--model", metavar="FILE:FUNCTION", envvar="IDEEPDOCTOR_MODEL", help="Try what this model gives to iDeep."
+        ),
+    ] = None,
+    fresh: Annotated[bool, typer.Option("--fresh", envvar="IDEEPDOCTOR_FRESH", help="Forget earlier results.")] = False,
+    emulator: EmulatorOption = None,
+    format: FormatOption = Format.TEXT,
+    output: OutputOption = None,
+    fail_on: FailOnOption = Threshold.ERROR,
+    verbose: VerboseOption = False,
+) -> None:
+    """Prove in minutes: every operation, many shapes, each number of threads, against float64. Goes on when stopped."""
+    from ideepdoctor.commands.certify import CertifyOptions
+    from ideepdoctor.commands.certify import certify as command
+
+    options = CertifyOptions(_target(python, emulator), budget, _words(ops), _words(threads), model, fresh)
+    _run("certify", lambda session: command(session, options), Output(format, output, fail_on, verbose))
+
+
+@app.command()
 def lint(
     paths: Annotated[
         list[str], typer.Argument(metavar="FILE", help="Python files, notebooks, folders; - is standard input.")

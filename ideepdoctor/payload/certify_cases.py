@@ -381,7 +381,7 @@ def joins():
 
     # The first one's blocks are taken for all: what does not fill them ended the process.
     deadly = ((16, 8), (16, 5), (16, 24), (32, 8), (8, 16, 5), (16, 16, 8))
-    for channels in ((16, 16), (8, 16)) + deadly[:2] + ((24, 8), (16, 32, 48), (5, 16), (3, 5, 7)) + deadly[2:]:
+    for channels in ((16, 16),) + deadly[:2] + ((8, 16), (24, 8), (16, 32, 48), (5, 16), (3, 5, 7)) + deadly[2:]:
         concat(channels, "b" * len(channels))
         concat(channels, "b" * len(channels), "", None, image, gradient="b")
     concat((16, 8), "pp")

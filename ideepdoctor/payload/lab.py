@@ -339,7 +339,8 @@ def signal_name(number):
 class Group(object):
     """Runs operations, known by their numbers, in as many children as it takes, since some kill theirs.
 
-    ``order`` is what a child is told beside the numbers; no child is started after its ``stop_at``, if it has one.
+    ``order`` is what a child is told beside the numbers; no child is started after its ``stop_at``, if it has one;
+    ``deaths`` of it is how many children may die before any operation has ended.
     ``records`` are (number, event of its start or {}, fields), one for each operation that was tried or given up;
     ``left`` are the numbers of the others. An event that is no start and no end is in ``more`` of its start.
     """
@@ -352,8 +353,8 @@ class Group(object):
         """Run all, and record each operation once."""
         left, deaths, lived = self.left, 0, False
         while left and time.time() < self.order.get("stop_at", float("inf")):
-            if deaths == DEATHS and not lived:
-                self.give_up("not tried: the %d before it ended their process" % DEATHS)
+            if deaths == self.order.get("deaths", DEATHS) and not lived:
+                self.give_up("not tried: the %d before it ended their process" % deaths)
                 return
             child = Child(self.setting, dict(self.order, indexes=left))
             self.lines += child.lines
