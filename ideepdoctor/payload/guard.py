@@ -636,9 +636,12 @@ def _install_load(tools):
     original = ideep.basic_copyto
 
     def basic_copyto(destination, source):
+        if isinstance(destination, mdarray) and destination.shape != source.shape:
+            # Where it does not fit NumPy raises ValueError, and the original ends the process.
+            source = np.broadcast_to(tools.plain(source), destination.shape)
         try:
-            # The original copies bytes, whatever the layouts.
-            if isinstance(destination, mdarray) and destination.ndim in (2, 4) and destination.shape == source.shape:
+            # The original copies bytes, whatever their type and the layouts.
+            if isinstance(destination, mdarray):
                 here = tools.layout(destination)
                 if isinstance(source, mdarray):
                     fits = here is not None and here == tools.layout(source)
