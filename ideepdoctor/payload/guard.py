@@ -636,12 +636,18 @@ def _install_load(tools):
     original = ideep.basic_copyto
 
     def basic_copyto(destination, source):
-        if isinstance(destination, mdarray) and destination.shape != source.shape:
-            # Where it does not fit NumPy raises ValueError, and the original ends the process.
-            source = np.broadcast_to(tools.plain(source), destination.shape)
+        unfit = None
         try:
-            # The original copies bytes, whatever their type and the layouts.
+            # The original copies bytes, whatever their type and the layouts; a wrong number of them ends the process.
             if isinstance(destination, mdarray):
+                shapes = source.shape, destination.shape
+                if shapes[0] != shapes[1]:
+                    if len(shapes[0]) > len(shapes[1]) or any(
+                        one not in (1, other) for one, other in zip(shapes[0][::-1], shapes[1][::-1])
+                    ):
+                        unfit = "could not broadcast input array from shape %s into shape %s" % shapes
+                        raise ValueError(unfit)
+                    source = np.broadcast_to(tools.plain(source), shapes[1])
                 here = tools.layout(destination)
                 if isinstance(source, mdarray):
                     fits = here is not None and here == tools.layout(source)
@@ -654,6 +660,8 @@ def _install_load(tools):
                     _count("load")
                     return None
         except Exception as error:
+            if unfit:
+                raise
             _problem("load", error)
         return original(destination, source)
 
