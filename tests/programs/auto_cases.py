@@ -522,6 +522,17 @@ def recursion():
         return [float(F.sum(net(X[:, 0, 0, :4], 100)).array)], kinds(net)
 
 
+@case
+def sums_over_axes():
+    net, told = ready(), []
+    for axis, keepdims in ((-1, False), (1, True), (-1, True), ((-2, -1), False), (None, True), ((0, 1), True)):
+        net.cleargrads()
+        y = F.sum(net(X), axis=axis, keepdims=keepdims)
+        F.sum(y * y).backward()
+        told += [float(value) for value in np.array(y.array).ravel()] + [float(abs(net.fc.W.grad).sum())]
+    return told, None
+
+
 def main(words):
     for name in words or sorted(CASES):
         chainer.global_config.cudnn_deterministic = True
