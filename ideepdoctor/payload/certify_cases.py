@@ -136,6 +136,10 @@ def case(op, shapes, source="", layout="pp", **more):
         more["inputs"] = "b"
     if layout[1] == "b":
         more["gradient"] = "b"
+    # A convolution leaves no vectors; and what is not said is p.
+    pairs = zip(more.get("inputs") or "", shapes)
+    more["inputs"] = "".join("p" if letter == "b" and len(shape) not in (2, 4) else letter for letter, shape in pairs)
+    more["inputs"] = more["inputs"].rstrip("p")
     if source:
         more["source"] = source
     found.update((name, value) for name, value in more.items() if value not in (None, "", False, {}))
@@ -473,7 +477,8 @@ def products():
 def of_models(optimizers, expressions, protocols, hooks):
     """Cases of whole models and of bare arrays."""
     found, late = [], []
-    for name in sorted(optimizers, key=lambda name: (name not in ("AdaGrad", "SGD", "MSVAG", "Adam"), name)):
+    first = [name for name in ("AdaGrad", "SGD", "MSVAG", "Adam") if name in optimizers]
+    for name in first + sorted(set(optimizers) - set(first)):
         found.append({"op": "optimizer", "options": {"name": name}})
     for hook in hooks:
         late.append({"op": "optimizer", "options": {"name": "SGD", "hook": hook}})
@@ -596,6 +601,17 @@ def catalogue(lab, optimizers, expressions, protocols, hooks):
     return found
 
 
+def blocked_inputs(case):
+    """Which inputs are as a convolution leaves them, in words."""
+    inputs = case.get("inputs", "")
+    places = [str(number + 1) for number, letter in enumerate(inputs) if letter == "b"]
+    if not places:
+        return []
+    letters = inputs + "p" * len(case["shapes"])
+    arrays = [shape for shape, letter in zip(case["shapes"], letters) if len(shape) > 1 and letter != "w"]
+    return ["input"] if len(places) >= len(arrays) else ["input " + ", ".join(places)]
+
+
 def text_of(case):
     """A case in words: shapes, options, layouts."""
     options = dict(case.get("options") or {})
@@ -608,8 +624,7 @@ def text_of(case):
     for name in sorted(options):
         value = options[name]
         words.append("%s %s" % (name, "x".join(map(str, value)) if isinstance(value, list) else value))
-    arrives = [("input", case.get("inputs", "")), ("gradient", case.get("gradient", ""))]
-    blocked = [name for name, letters in arrives if "b" in letters]
+    blocked = blocked_inputs(case) + (["gradient"] if case.get("gradient") == "b" else [])
     if blocked:
         words.append(" and ".join(blocked) + " of a convolution")
     words += [word for word, there in (("weights of to_intel64", "w" in case.get("inputs", "")),) if there]

@@ -58,7 +58,7 @@ def settings_of(words: Sequence[str], own: int | None) -> tuple[Setting, ...]:
     for word in dict.fromkeys(word.lower() for word in words):
         if word == ONE_CPU:
             found.append(Setting(ONE_CPU, one_cpu=True))
-        elif word.isdigit() and 0 < int(word) <= 1024:
+        elif word.isascii() and word.isdigit() and 0 < int(word) <= 1024:
             found.append(Setting(str(int(word)), threads=int(word)))
         else:
             raise UsageError(

@@ -143,10 +143,21 @@ def as_smoke(pairs: Pairs, results: Results, model: Model | None, own: int | Non
         check = _check(*worst, own)
         count = len({row[0].key for row in found}) - 1
         named.append(replace(check, case=f"{check.case} and {count} more" if count else check.case))
-    if model is not None and model.wrong and not named:
-        text = f"gradients of the whole model ({', '.join(model.wrong[:3])}...)"
-        named.append(OpCheck("model", text, own or 1, "wrong", True, None, None, None, "no case alone shows it"))
+    if model is not None and not named:
+        named += _of_model(model, own or 1)
     return Smoke(threads=own or 1, used=used, kernel=kernel, checks=tuple(named), failure="")
+
+
+def _of_model(model: Model, threads: int) -> list[OpCheck]:
+    """Faults of a whole model that no case of it shows alone."""
+    found = []
+    if model.wrong:
+        text = f"gradients of the whole model ({', '.join(model.wrong[:3])}...)"
+        found.append(OpCheck("model", text, threads, "wrong", True, None, None, None, "no case alone shows it"))
+    if model.ended:
+        status = "crashed" if model.ended.startswith("crashed") else "raised"
+        found.append(OpCheck("model", "as a whole", threads, status, None, None, None, None, model.ended))
+    return found
 
 
 def _check(case: Case, setting: Setting, item: Result, own: int | None) -> OpCheck:

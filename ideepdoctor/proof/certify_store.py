@@ -42,7 +42,7 @@ class Store:
             raise CouldNotCheck(f"cannot read {self.path}: {error.strerror or error}") from error
         found: dict[tuple[str, str], Result] = {}
         for line in lines:
-            with contextlib.suppress(ValueError, KeyError, TypeError):
+            with contextlib.suppress(ValueError, KeyError, TypeError, AttributeError):
                 row = json.loads(line)
                 for item in row.get("results", ()):
                     result = result_from(item, str(row["setting"]))
