@@ -24,7 +24,6 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import time
 
 BEFORE, BATCH, SIZE = 10, 16, 48  # steps before the save, images in a batch, height and width of an image
 LIMIT = 1e-3
@@ -85,8 +84,15 @@ def steps(net, optimizer, first, count):
     return losses
 
 
+def corrections(key):
+    """Names of the guard's corrections that are active, or were applied; none where there is no guard."""
+    guard = sys.modules.get("_ideepdoctor_guard")
+    rows = guard.status()["corrections"] if guard is not None else {}
+    return sorted(name for name in rows if rows[name][key])
+
+
 def begin(folder):
-    """The steps before the save."""
+    """The steps before the save; print whether there is a guard as JSON."""
     import chainer
 
     net, optimizer = network(), chainer.optimizers.AdaGrad(0.003)
@@ -94,6 +100,7 @@ def begin(folder):
     steps(net, optimizer, 0, BEFORE)
     chainer.serializers.save_npz(os.path.join(folder, "net"), net)
     chainer.serializers.save_npz(os.path.join(folder, "optimizer"), optimizer)
+    print("\n" + json.dumps({"active": corrections("active")}))
 
 
 def resume(folder, count):
@@ -107,13 +114,9 @@ def resume(folder, count):
     optimizer.setup(net)
     chainer.serializers.load_npz(os.path.join(folder, "net"), net)
     chainer.serializers.load_npz(os.path.join(folder, "optimizer"), optimizer)
-    start = time.time()
     losses = steps(net, optimizer, BEFORE, count)
-    told = {"losses": losses, "seconds": time.time() - start, "chainer": chainer.__version__}
-    guard = sys.modules.get("_ideepdoctor_guard")
-    rows = guard.status()["corrections"] if guard is not None else {}
-    told["active"] = sorted(name for name in rows if rows[name]["active"])
-    told["applied"] = sorted(name for name in rows if rows[name]["applied"])
+    told = {"losses": losses, "chainer": chainer.__version__}
+    told["applied"] = corrections("applied")
     if ours:
         import ideep4py
 
@@ -156,9 +159,14 @@ def main():
         rows += [("  the same with -" + name, "auto", "-" + name) for name in CORRECTIONS]
     folder = tempfile.mkdtemp()
     try:
-        _, code = start(["--child", "begin", folder], "never", "off")
-        if code:
+        begun, code = start(["--child", "begin", folder], "never", "")
+        if begun is None:
             return "the training could not be begun: exit code %d" % code
+        if not begun["active"]:
+            return (
+                "there is no guard here, or it knows nothing of these versions: ideepdoctor guard status --python "
+                + (sys.executable)
+            )
         words = ["--child", "resume", folder, "--steps", str(options.steps)]
         found = [start(words, use, guard) for _, use, guard in rows]
     finally:
@@ -166,18 +174,14 @@ def main():
     numpys, guarded = found[0][0], found[2][0]
     if numpys is None:
         return "the training with NumPy failed: exit code %d" % found[0][1]
-    if guarded is not None and not guarded["active"]:
-        return "there is no guard here, or it knows nothing of these versions: ideepdoctor guard status --python " + (
-            sys.executable
-        )
     shown = sorted(set((1, min(10, options.steps), options.steps)))
-    print("%-30s" % "loss" + "".join("%10s" % ("step %d" % step) for step in shown) + "   greatest difference")
+    print("%-38s" % "loss" + "".join("%10s" % ("step %d" % step) for step in shown) + "   greatest difference")
     for (name, _, _), (told, code) in zip(rows, found):
         if told is None:
-            print("%-30s  ended with %s" % (name, "signal %d" % -code if code < 0 else "exit code %d" % code))
+            print("%-38s  ended with %s" % (name, "signal %d" % -code if code < 0 else "exit code %d" % code))
             continue
         losses = told["losses"]
-        line = "%-30s" % name + "".join("%10.5f" % losses[step - 1] for step in shown)
+        line = "%-38s" % name + "".join("%10.5f" % losses[step - 1] for step in shown)
         print(line + ("" if told is numpys else "   %.3g" % difference(losses, numpys["losses"])))
     if guarded is None:
         return 1
