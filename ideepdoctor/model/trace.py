@@ -101,7 +101,7 @@ class Work:
         movable_seconds: what NumPy computed, or spent on layouts, and a change would move or save.
         inputs: one sample of its inputs, ``float32 8x3x32x32``.
         kernels: MKL-DNN's implementations, ``convolution jit:avx512_common``.
-        layouts: changes of layout, ``nchw > nChw16c``.
+        layouts: changes of layout, ``nchw>nChw16c``.
         optimizer: whether it is an optimizer.
     """
 

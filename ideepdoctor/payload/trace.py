@@ -467,7 +467,7 @@ def _facts_of(chainer):
     ideep = sys.modules.get("ideep4py")
     facts = {"version": chainer.__version__, "numpy": STATE.numpy.__version__, "file": chainer.__file__}
     facts["available"] = bool(intel64 is not None and intel64.is_ideep_available())
-    facts["ideep"] = getattr(ideep, "__version__", "1") if ideep else ""
+    facts["ideep"] = getattr(ideep, "__version__", "1.x") if ideep else ""
     facts["error"] = "%s: %s" % (type(error).__name__, error) if error is not None else ""
     facts["use"] = "%s" % (chainer.global_config.use_ideep,)
     facts["dtype"] = "%s" % (getattr(chainer.global_config, "dtype", ""),)

@@ -14,6 +14,8 @@ from ideepdoctor.proof.trace_why import inputs_of
 Shown = Callable[[str], str]
 """Gives a path as the reader shall see it."""
 
+_EXPORT = "export CHAINER_USE_IDEEP=auto (ideepdoctor run sets it, too)"
+
 
 @dataclass(slots=True)
 class _Group:
@@ -102,8 +104,8 @@ def _set_variable(judged: Iterable[Judged]) -> Change:
         Cause.UNSET,
         Line("", 0),
         seconds,
-        "CHAINER_USE_IDEEP is not set: trace set it to auto for this run. Without it all is NumPy's",
-        "export CHAINER_USE_IDEEP=auto, or start it with: ideepdoctor run -- ...",
+        "CHAINER_USE_IDEEP is not set; trace set it to auto for this run alone. Without it NumPy computes everything",
+        _EXPORT,
         where="your environment",
         done_here=True,
     )
@@ -117,9 +119,8 @@ def _unavailable(group: _Group, context: _Context) -> list[Change]:
 
 
 def _unset(group: _Group, context: _Context) -> list[Change]:
-    write = "export CHAINER_USE_IDEEP=auto, or start it with: ideepdoctor run -- ..."
     found = f"{group.first.why[0].text}, and Chainer's default is never"
-    return [Change(Cause.UNSET, Line("", 0), group.seconds, found, write, where="your environment")]
+    return [Change(Cause.UNSET, Line("", 0), group.seconds, found, _EXPORT, where="your environment")]
 
 
 def _never(group: _Group, context: _Context) -> list[Change]:
@@ -233,7 +234,8 @@ def _plain_weights(group: _Group, context: _Context) -> list[Change]:
     """The model has NumPy's arrays: weights are laid out anew, and updates are NumPy's."""
     updates = [item for item in group.rows if item.row.facts.get("optimizer") is True]
     layouts = sum(item.forward.weight_reorders + item.backward.weight_reorders for item in group.rows)
-    parts = [f"its weights were laid out anew {layouts} times"] if layouts else []
+    times = "once" if layouts == 1 else f"{layouts} times"
+    parts = [f"its weights were laid out anew {times}"] if layouts else []
     parts += [f"{sorted(item.row.text('function') for item in updates)[0]} was computed by NumPy"] if updates else []
     found = "the model is not in iDeep's layout" + (f": {', '.join(parts)}" if parts else "")
     setup = next((facts for item in group.rows for facts in item.records.setups if facts.get("line")), None)

@@ -109,7 +109,7 @@ def _layout(head: str) -> str:
     if line is None or line.primitive != "reorder":
         return ""
     formats = [word.split(":")[-1].removeprefix("f32_") for word in line.formats.split()]
-    return " > ".join(formats) if len(set(formats)) == 2 else ""
+    return ">".join(formats) if len(set(formats)) == 2 else ""
 
 
 def _inputs(row: Row) -> str:

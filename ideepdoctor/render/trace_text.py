@@ -5,9 +5,9 @@ from __future__ import annotations
 import signal
 import textwrap
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
-from ideepdoctor.model.trace import Cause, Change, Engine, Pass, Trace, Work
+from ideepdoctor.model.trace import Cause, Change, Engine, Trace, Work
 
 WIDTH = 80
 CHANGES = 3
@@ -76,12 +76,12 @@ def _head(trace: Trace, width: int) -> list[str]:
         spent_on = sum(one.reorder_seconds + one.weight_reorder_seconds for one in layouts)
         weights = sum(one.weight_reorder_seconds for one in layouts)
         of_weights = f", {_seconds(weights)} s of it for weights" if weights >= 0.001 else ""
-        lines += _wrapped("layouts", f"changed {times} times, {_seconds(spent_on)} s{of_weights}", width)
+        lines += _wrapped("layouts", f"changed {_times(times)}, {_seconds(spent_on)} s{of_weights}", width)
     corrected = Counter[str]()
     for process in trace.processes:
         corrected.update(process.guard or {})
     if any(process.guard is not None for process in trace.processes):
-        done = ", ".join(f"{name} {number} times" for name, number in corrected.most_common())
+        done = ", ".join(f"{name} {_times(number)}" for name, number in corrected.most_common())
         lines += _wrapped(
             "guard", f"active; it corrected {done}" if done else "active; it had nothing to correct", width
         )
@@ -93,9 +93,11 @@ def _changes(trace: Trace, width: int) -> list[str]:
         return []
     if not trace.changes:
         return ["", "nothing to change: iDeep computed all that it can", *_staying(trace, width)]
-    share = f", {trace.movable_seconds / trace.seconds:.0%} of the run" if trace.seconds > 0 else ""
-    start = f"what to change, the largest gain first: {_seconds(trace.movable_seconds)} s could move{share}"
-    lines = ["", *_indented(start, width, 0, 2)]
+    share = trace.movable_seconds / trace.seconds if trace.seconds > 0 else 0.0
+    part = f"{share:.0%}" if share >= 0.005 else "less than 1%"
+    start = f"what to change, the largest gain first: {_seconds(trace.movable_seconds)} s could move, {part} of the run"
+    # What trace has done itself is moved already.
+    lines = ["", *_indented(start if trace.movable_seconds > 0 else "what to change", width, 0, 2)]
     for number, change in enumerate(trace.changes[:CHANGES], 1):
         lines.append(f"{number}. {_where(change)}  {_seconds(change.seconds)} s")
         lines += _wrapped(" found", change.found, width)
@@ -197,11 +199,12 @@ def _details(item: Work) -> Iterable[str]:
     passes = (item.forward, item.backward)
     seconds = sum(one.reorder_seconds + one.weight_reorder_seconds for one in passes)
     if seconds >= 0.001 and seconds >= item.seconds * 0.05:
-        yield f"layouts changed {_times(passes)} times, {_seconds(seconds)} s: {', '.join(item.layouts[:3])}"
+        changed = sum(one.reorders + one.weight_reorders for one in passes)
+        yield f"layouts changed {_times(changed)}, {_seconds(seconds)} s: {', '.join(item.layouts[:3])}"
 
 
-def _times(passes: Sequence[Pass]) -> int:
-    return sum(one.reorders + one.weight_reorders for one in passes)
+def _times(number: int) -> str:
+    return "once" if number == 1 else f"{number} times"
 
 
 def _wrapped(label: str, text: str, width: int) -> list[str]:

@@ -46,7 +46,7 @@ def test_rows_of_a_function_at_a_line_are_one_work():
     assert (work.forward.weight_reorders, work.forward.weight_reorder_seconds) == (2, 0.5)
     assert work.inputs == "float32 8x3x32x32"
     assert work.kernels == ("CONVolution jit:avx2", "convolution jit:avx2")
-    assert work.layouts == ("nchw > nChw8c",)
+    assert work.layouts == ("nchw>nChw8c",)
     assert [why.text for why in work.why] == ["weights are laid out anew at each call", "float64 input"]
     assert work.movable_seconds == 0.75
     assert trace.movable_seconds == sum(change.seconds for change in trace.changes) == 0.75
