@@ -187,8 +187,12 @@ def case_of(lab, function, arrays):
     if any(not all(shape) for shape in shapes):
         return None, "an empty array"
     weights = op in ("convolution_2d", "deconvolution_2d", "linear")
-    words = ["w" if ours and weights and number else "b" if ours else "p" for number, ours in enumerate(mine)]
-    case = {"op": op, "shapes": shapes, "options": options_of(function, shapes), "inputs": "".join(words)}
+    words = []
+    for number, ours in enumerate(mine):
+        parameter = weights and number or len(shapes[number]) == 1
+        words.append("p" if not ours else "w" if parameter else "b")
+    inputs = "".join(words).rstrip("p")
+    case = {"op": op, "shapes": shapes, "options": options_of(function, shapes), "inputs": inputs}
     return dict((key, value) for key, value in case.items() if value), ""
 
 

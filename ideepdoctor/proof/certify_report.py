@@ -175,7 +175,10 @@ def _check(case: Case, setting: Setting, item: Result, own: int | None) -> OpChe
 
 
 def judged(facts: Facts, smoke: Smoke, judge: Any, command: str) -> Judgement:
-    """The rules' word, with what was proved wrong here as an error, and the command that shows it.
+    """The rules' word on what was tried, as errors with the command that shows them.
+
+    Other rules speak only where they keep those from being decided: what else is wrong with an environment is for
+    ``diagnose`` to say.
 
     Args:
         facts: of the target, without a smoke test.
@@ -185,6 +188,13 @@ def judged(facts: Facts, smoke: Smoke, judge: Any, command: str) -> Judgement:
     """
     judgement: Judgement = judge(replace(facts, smoke=smoke))
     proved = {code_of(check.hazard, check.status) for check in smoke.checks}
+    wanted = {"IDP601", *proved}
+    if not any(item.code in wanted for item in judgement.skipped):
+        judgement = Judgement(
+            findings=tuple(item for item in judgement.findings if item.code in wanted),
+            unknown=tuple(item for item in judgement.unknown if item.code in wanted),
+            ok=judgement.ok,
+        )
     return replace(judgement, findings=tuple(_proved(item, proved, command) for item in judgement.findings))
 
 

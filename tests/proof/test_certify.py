@@ -278,15 +278,26 @@ def test_what_has_no_rule_of_its_own_has_one_of_two(status: str, code: str) -> N
     assert code_of(None, status) == code_of("H6", status) == code
 
 
-def findings(*found: tuple[Case, Setting, Result], model: Model | None = None) -> dict[str, Any]:
+def findings(
+    *found: tuple[Case, Setting, Result], model: Model | None = None, overlay: dict[str, Any] | None = None
+) -> dict[str, Any]:
     smoke = as_smoke(*outcome(*found), model, 2)
-    facts = facts_on("py37-healthy", {})
+    facts = facts_on("py37-healthy", overlay or {})
     judgement = judged(facts, smoke, lambda given: judge(given, RULES), "ideepdoctor certify")
     return {finding.code: finding for finding in judgement.findings}
 
 
 def test_what_is_right_is_no_finding() -> None:
     assert findings(one("a"), one("b", op="convolution_2d")) == {}
+
+
+def test_what_else_is_wrong_is_for_diagnose_to_say_unless_it_hides_what_was_proved() -> None:
+    bare = {"guard": {"choice": None, "path": None, "current": None, "corrections": None}}
+    assert findings(one("a"), overlay=bare) == {}
+    bad = one("b", op="h * g", status="wrong", hazard="H2", error=1.0)
+    assert set(findings(bad, overlay=bare)) == {"IDP603"}
+    # Without ideep4py, the rules about it are skipped; the finding that made them so must not be lost.
+    assert set(findings(bad, overlay={"packages": {"ideep4py": None}})) == {"IDP301"}
 
 
 def test_a_known_hazard_is_one_finding_and_an_error() -> None:
