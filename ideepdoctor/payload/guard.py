@@ -2,7 +2,8 @@
 
 Loaded when a program imports Chainer (or at its start), it registers a finder. When `chainer` has been imported it
 looks at the versions, and replaces those functions of ideep4py that are known to be wrong in them; Chainer stays as it
-is. Nothing here may stop a program: what fails is told once, and the original is used. Python 2.7 and 3.5 to 3.14.
+is, but for three functions that know no iDeep (plain). Nothing here may stop a program: what fails is told once, and
+the original is used. Python 2.7 and 3.5 to 3.14.
 
     IDEEPDOCTOR_GUARD=off              nothing is corrected
     IDEEPDOCTOR_GUARD=-bn,-lrn         everything but these (names: see CORRECTIONS)
@@ -34,14 +35,22 @@ CORRECTIONS = (
     ("power", "IDP616", "H11", "powers of arrays of iDeep, which raised"),
     ("operand", "IDP616", "", "arithmetic with float64, or equal sizes in other shapes, which ended the process"),
     ("pickle", "IDP615", "H10", "pickling of arrays of iDeep"),
+    (
+        "plain",
+        "IDP617",
+        "H15",
+        "im2col, as_strided and slstm, which took an array of iDeep for one of a GPU, and raised",
+    ),
+    ("relu", "IDP618", "H16", "relu of minus infinity, which gave NaN"),
 )
 NAMES = tuple(row[0] for row in CORRECTIONS)
 
 # What each pair of versions needs. Chainer before 5.0.0rc1 hands on gradients that ideep4py 2 does not fill, and
 # ideep4py 1.0.4 multiplies, loads and normalizes right.
+OLD = "concat split maxpool fixedbn power operand pickle plain relu"
 NEEDS = (
     ("2.0.0.post3", (5, 0, 0, "rc1"), (7, 8, 1, "z"), NAMES),
-    ("1.0.4", (4, 0, 0, "a"), (4, 5, 0, "z"), ("concat", "split", "maxpool", "fixedbn", "power", "operand", "pickle")),
+    ("1.0.4", (4, 0, 0, "a"), (4, 5, 0, "z"), tuple(OLD.split())),
 )
 
 # MKL-DNN 0.14's memory formats (mkldnn_memory_format_t) that arrays of ideep4py 2.0.0.post3 have.
@@ -313,6 +322,13 @@ class _Tools(object):
         result.flat()[...] = 0
         result.inplace_axpby(1.0, 1.0, values)  # which returns its last argument
         return result
+
+    def has_nan(self, array):
+        """Whether there is NaN in an array of iDeep, whose layout stays what it is."""
+        flat = array.flat()
+        with self.np.errstate(all="ignore"):
+            total = self.np.add.reduce(flat)
+        return total != total and bool(self.np.isnan(flat).any())
 
     def replace(self, owner, name, function):
         """Put a function of ours in the place of a static method of a class of ideep4py."""
@@ -803,12 +819,6 @@ def _install_maxpool(tools):
     original_forward, original_backward = ideep.pooling2D.Forward, ideep.pooling2D.Backward
     maximum = ideep.pooling2DParam.pooling_max
 
-    def has_nan(x):
-        flat = x.flat()  # in the order that it has, so that the array stays as it is
-        with np.errstate(all="ignore"):
-            total = np.add.reduce(flat)
-        return total != total and bool(np.isnan(flat).any())
-
     def by_numpy(x, p):
         x = chainer.Variable(tools.plain(x))
         size = chainer.utils.conv.get_conv_outsize
@@ -820,7 +830,7 @@ def _install_maxpool(tools):
     def forward(x, p):
         result = original_forward(x, p)
         try:
-            if p.algo_kind == maximum and has_nan(x):
+            if p.algo_kind == maximum and tools.has_nan(x):
                 workspace = result[1]  # a new object each time that it is asked for
                 workspace._ideepdoctor = graph = by_numpy(x, p)
                 result = ideep.array(graph[1].data), workspace
@@ -854,6 +864,48 @@ def _install_maxpool(tools):
 
     tools.replace("pooling2D", "Forward", forward)
     tools.replace("pooling2D", "Backward", backward)
+
+
+def _install_plain(tools):
+    np = tools.np
+
+    def wrapped(original):
+        def forward(self, inputs):
+            ours = [isinstance(one, tools.mdarray) for one in inputs]
+            if any(ours):
+                _count("plain")
+                inputs = tuple(
+                    np.array(tools.plain(one), order="C") if mine else one for one, mine in zip(inputs, ours)
+                )
+            return original(self, inputs)
+
+        forward._ideepdoctor = True
+        return forward
+
+    for module, names in (("array.im2col", "Im2Col"), ("array.as_strided", "AsStrided"), ("rnn.slstm", "SLSTM")):
+        for name in (names, names + "Grad"):
+            kind = getattr(sys.modules.get("chainer.functions." + module), name, None)
+            original = kind and kind.__dict__.get("forward")
+            if original is not None and not getattr(original, "_ideepdoctor", False):
+                kind.forward = wrapped(original)
+
+
+def _install_relu(tools):
+    original = tools.ideep.relu.Forward
+
+    def forward(x):
+        y = original(x)
+        try:
+            if isinstance(y, tools.mdarray) and tools.has_nan(y):
+                values = tools.plain(x)
+                if tools.np.isneginf(values).any():  # times zero in the kernel
+                    y = tools.ideep.array(tools.np.maximum(values, 0))
+                    _count("relu")
+        except Exception as error:
+            _problem("relu", error)
+        return y
+
+    tools.replace("relu", "Forward", forward)
 
 
 INSTALL = dict((name, globals()["_install_" + name]) for name in NAMES)

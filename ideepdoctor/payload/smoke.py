@@ -385,6 +385,24 @@ def pool_nan(lab):
     return Result(lab.is_ours(y), pairs, LEAST_TERMS)
 
 
+def rectify_infinity(lab):
+    """What relu makes of both infinities, where NaN and infinity are: 1 and 2."""
+    x = lab.arrays((2, 16, 8, 8))[0]
+    x[0, 3, 2, 5], x[1, 2, 3, 4] = -lab.np.inf, lab.np.inf
+    results = []
+    for context, dtype in ((lab.ideep(), lab.np.float32), (lab.numpy(), lab.np.float64)):
+        with context:
+            results.append(lab.F.relu(lab.chainer.Variable(x.astype(dtype))))
+    mine, true = [lab.np.array(y.data) for y in results]
+    kinds = [lab.np.isnan(values) + 2.0 * lab.np.isinf(values) for values in (mine, true)]
+    return Result(lab.is_ours(results[0]), [("kinds", kinds[0], kinds[1])], LEAST_TERMS)
+
+
+def columns(functions, h):
+    """Patches of the output of a convolution; only NumPy makes them."""
+    return functions.im2col(h, 3, pad=1)
+
+
 def raw_power(lab):
     """The square of a convolution's output as an array, not as a Variable."""
     x, w = lab.arrays((2, 16, 8, 8), (16, 16, 3, 3))
@@ -452,6 +470,8 @@ def cases():
         Case(hazards, "fixed_batch_normalization", of_one + ", then relu", "H9", fixed_batch_normalization),
         Case(hazards, "pickle", "a model after to_intel64()", "H10", pickled),
         Case(hazards, "power", "array ** 2 " + of_one, "H11", raw_power),
+        Case(hazards, "im2col", "3x3, " + of_one, "H15", after_convolution(columns)),
+        Case(hazards, "relu", "of minus infinity, (2,16,8,8)", "H16", rectify_infinity),
     ]
     return found
 

@@ -56,6 +56,8 @@ from ideepdoctor.rules.idp613 import IDP613
 from ideepdoctor.rules.idp614 import IDP614
 from ideepdoctor.rules.idp615 import IDP615
 from ideepdoctor.rules.idp616 import IDP616
+from ideepdoctor.rules.idp617 import IDP617
+from ideepdoctor.rules.idp618 import IDP618
 from ideepdoctor.rules.idp701 import IDP701
 from ideepdoctor.rules.idp702 import IDP702
 
@@ -113,6 +115,8 @@ RULES: tuple[type[Rule], ...] = (
     IDP614,
     IDP615,
     IDP616,
+    IDP617,
+    IDP618,
     IDP701,
     IDP702,
 )

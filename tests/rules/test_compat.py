@@ -186,6 +186,8 @@ HAZARD_OF = {
     "pickle": "H10",
     "power": "H11",
     "lrn": "H14",
+    "plain": "H15",
+    "relu": "H16",
 }
 
 
