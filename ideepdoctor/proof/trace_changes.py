@@ -199,22 +199,6 @@ def _empty(group: _Group, context: _Context) -> list[Change]:
     return [Change(Cause.EMPTY, line, group.seconds, found, "skip empty batches: if len(x): ...")]
 
 
-def _dimensions(group: _Group, context: _Context) -> list[Change]:
-    row, line = group.first.row, group.line(context.shown)
-    name, inputs = row.text("function"), inputs_of(row)
-    number = len(inputs[0].shape) if inputs else 0
-    if name in ("ConvolutionND", "DeconvolutionND"):
-        link = "L.Convolution2D" if name == "ConvolutionND" else "L.Deconvolution2D"
-        write = f"{link}(..., ksize=(k, 1), stride=(s, 1), pad=(p, 0)) of F.expand_dims(x, 3)"
-    elif name in ("BatchNormalization", "FixedBatchNormalization") and number > 2:
-        write = "give it the same elements in 4-D: F.reshape(x, x.shape[:2] + (-1, 1)), and back"
-    elif number > 2 and name not in ("Concat", "SplitAxis"):
-        write = "give it the same elements in 2-D: F.reshape(x, (len(x), -1)), and back"
-    else:
-        write = "give it the same elements in 4-D, and reshape the result"
-    return [Change(Cause.DIMENSIONS, line, group.seconds, f"{name}: {group.first.why[0].text}", write)]
-
-
 def _general(group: _Group, context: _Context) -> list[Change]:
     text = group.first.why[0].text
     write = f"{text.split('; ')[-1].split(' ')[0]} in its place, with the same weights"
@@ -222,11 +206,9 @@ def _general(group: _Group, context: _Context) -> list[Change]:
 
 
 def _groups(group: _Group, context: _Context) -> list[Change]:
-    row = group.first.row
-    groups = row.table("decisive").get("groups", 2)
-    found = f"{row.text('function')}: {group.first.why[0].text}"
+    found = f"{group.first.row.text('function')}: {group.first.why[0].text}"
     # Not by split_axis, which ends the process where it cuts through a block of channels (H8).
-    write = f"{groups} convolutions without groups, of x[:, :c], x[:, c:2*c]..., joined by F.concat(..., 1)"
+    write = "two convolutions without groups, of x[:, :c] and x[:, c:], joined by F.concat(..., 1)"
     return [Change(Cause.GROUPS, group.line(context.shown), group.seconds, found, write)]
 
 
@@ -266,7 +248,6 @@ _WRITERS: dict[Cause, Callable[[_Group, _Context], list[Change]]] = {
     Cause.DEFAULT_WIDTH: _default_width,
     Cause.WIDTH: _width,
     Cause.EMPTY: _empty,
-    Cause.DIMENSIONS: _dimensions,
     Cause.GENERAL: _general,
     Cause.GROUPS: _groups,
     Cause.PLAIN_WEIGHTS: _plain_weights,

@@ -14,10 +14,10 @@ class Net(chainer.Chain):
     def __init__(self):
         super(Net, self).__init__()
         with self.init_scope():
-            self.c1 = L.Convolution2D(3, 16, 3, pad=1)
-            self.c2 = L.Convolution2D(16, 16, 3, pad=1, groups=2)
+            self.c1 = L.Convolution2D(3, 64, 3, pad=1)
+            self.c2 = L.Convolution2D(64, 64, 3, pad=1, groups=2)
             self.c3 = L.ConvolutionND(3, 1, 2, 3, pad=1)
-            self.c4 = L.Convolution2D(16, 16, 3, pad=1)
+            self.c4 = L.Convolution2D(64, 16, 3, pad=1)
             self.fc = L.Linear(None, 10)
 
     def __call__(self, x):

@@ -65,8 +65,8 @@ def test_what_chainer_gives_to_ideep_has_no_reason(function: str, inputs: tuple[
             (Cause.DEFAULT_WIDTH, "float64 parameters", True),
         ),
         ("ReLU", (array(0, 3, 8, 8),), {}, (Cause.EMPTY, "an empty input (0x3x8x8)", True)),
-        ("ReLU", (array(8, 3, 5),), {}, (Cause.DIMENSIONS, "3-D input; iDeep takes 2-D and 4-D", True)),
-        ("ReLU", (array(8),), {}, (Cause.DIMENSIONS, "1-D input; iDeep takes 2-D and 4-D", True)),
+        ("ReLU", (array(8, 3, 5),), {}, (Cause.DIMENSIONS, "3-D input; iDeep takes 2-D and 4-D", False)),
+        ("ReLU", (array(8),), {}, (Cause.DIMENSIONS, "1-D input; iDeep takes 2-D and 4-D", False)),
         ("Concat", (array(8, 3), array(8, 3)), {}, (Cause.DIMENSIONS, "2-D input; iDeep takes 4-D", False)),
         (
             "MaxPoolingND",
@@ -84,7 +84,7 @@ def test_what_chainer_gives_to_ideep_has_no_reason(function: str, inputs: tuple[
             "ConvolutionND",
             (array(8, 3, 50), WEIGHTS),
             {"decisive": {"ndim": 1, "groups": 1}},
-            (Cause.DIMENSIONS, "3-D input; iDeep takes 4-D", True),
+            (Cause.DIMENSIONS, "3-D input; iDeep takes 4-D", False),
         ),
         (
             "ConvolutionND",
@@ -94,15 +94,21 @@ def test_what_chainer_gives_to_ideep_has_no_reason(function: str, inputs: tuple[
         ),
         (
             "Convolution2DFunction",
-            (IMAGES, WEIGHTS),
+            (array(8, 64, 9, 9), WEIGHTS),
             {"decisive": {"groups": 2}},
             (Cause.GROUPS, "groups=2; iDeep has no grouped convolution", True),
         ),
         (
             "Convolution2DFunction",
-            (array(8, 32, 9, 9), WEIGHTS),
-            {"decisive": {"groups": 8}},
-            (Cause.GROUPS, "groups=8; iDeep has no grouped convolution", False),
+            (array(8, 62, 9, 9), WEIGHTS),
+            {"decisive": {"groups": 2}},
+            (Cause.GROUPS, "groups=2; iDeep has no grouped convolution", False),
+        ),
+        (
+            "Convolution2DFunction",
+            (array(8, 128, 9, 9), WEIGHTS),
+            {"decisive": {"groups": 4}},
+            (Cause.GROUPS, "groups=4; iDeep has no grouped convolution", False),
         ),
         (
             "Convolution2DFunction",
