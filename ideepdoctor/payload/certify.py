@@ -265,6 +265,8 @@ def hazard_of(case, fields, ready):
             return "H4"
         if op == "max_pooling_2d" and case.get("special") == "nan":
             return "H5"
+        if op == "relu" and case.get("special") == "inf":
+            return "H16"
         return "H14" if op == "local_response_normalization" and fields.get("error") is not None else None
     if op == "keep" and str(options.get("how", "")).startswith("pickle"):
         return "H10" if status == "crashed" or "pickle" in message else None
@@ -273,6 +275,8 @@ def hazard_of(case, fields, ready):
     if status == "raised":
         if op == "fixed_batch_normalization" and "mdarray_sum" in message:
             return "H9"
+        if op in ("slstm", "im2col", "as_strided"):
+            return "H15" if of_convolution else None
         return "H11" if re.search("unsupported operand|copyto", message) else None
     return None
 

@@ -27,13 +27,11 @@ OPS = "bn,products,load,optimizers,max_pooling,concat,split_axis,fixed_batch_nor
 
 # What the guard does not correct, by (operation, status): to be taken out of here as it learns.
 LEFT: set[tuple[str, str]] = {
-    ("relu", "wrong"),  # minus infinity becomes NaN
-    ("max_pooling_2d", "wrong"),  # blocked, pad and stride of two and more; windows beyond the edge
-    ("max_pooling_2d", "crashed"),
-    ("average_pooling_2d", "wrong"),
-    ("slstm", "raised"),
-    ("im2col", "raised"),
+    ("max_pooling_2d", "wrong"),  # blocked arrays, where left pad and stride are two or more
+    ("average_pooling_2d", "wrong"),  # the same
+    ("max_pooling_2d", "crashed"),  # a window that begins beyond the edge
 }
+LEFT_BEFORE_7: set[tuple[str, str]] = {("slstm", "raised")}
 LEFT_WITH_5: set[tuple[str, str]] = {
     ("batch_normalization", "wrong"),  # blocked arrays, forward too
     ("huber_loss", "raised"),
@@ -213,7 +211,7 @@ def test_the_whole_catalogue_on_a_clean_stack(made: Made, stack: tuple[str, ...]
     env, _ = made(*stack, *CLEAN)
     data = certify(env, "--fresh").document["certify"]
     assert data["complete"] and data["unknown_files"] == []
-    assert hazards(data) == NAMED
+    assert hazards(data) == NAMED | {"H15", "H16"}
     unnamed = {key for key, rows in failing(data).items() if any(row["hazard"] is None for row in rows)}
     assert unnamed <= LEFT | {("mdarray", "crashed")}
     assert not RIGHT & {row["op"] for row in data["failures"]}
@@ -226,5 +224,5 @@ def test_the_whole_catalogue_with_the_guard(made: Made, stack: tuple[str, ...]) 
     env, _ = made(*stack)
     data = certify(env, "--fresh").document["certify"]
     assert data["complete"] and data["guard"]["active"]
-    assert set(failing(data)) <= (LEFT | LEFT_WITH_5 if "5.4.0" in str(stack) else LEFT)
-    assert hazards(data) <= ({"H1"} if "5.4.0" in str(stack) else set())
+    old, older = stack != ("3.7",) and stack != ("3.6",), "5.4.0" in str(stack)
+    assert set(failing(data)) <= LEFT | (LEFT_BEFORE_7 if old else set()) | (LEFT_WITH_5 if older else set())
