@@ -135,7 +135,6 @@ class _Arrays(object):
         held = count(array)
         for own in (getattr(param._node, "_data", None), param.initializer):
             held -= own is array
-        own = None
         return count(box), held
 
     def of_value(self, values, name):
