@@ -66,6 +66,8 @@ def run(session: Session, options: RunOptions) -> NoReturn:
 
     modules = [name for name, wanted in (("guard", options.guard), ("auto", options.auto and options.guard)) if wanted]
     prepared = prepare(session, options.target, options.words, "run", BARE, modules)
+    if not options.guard:
+        prepared.environ["IDEEPDOCTOR_GUARD"] = "off"  # an environment's own corrects nothing either
     session.progress.close()
     try:
         session.system.become(prepared.argv, prepared.environ)
@@ -84,8 +86,7 @@ def prepare(
         words: the program and its arguments.
         command: name of the doctor's command, for errors.
         scope: what to find out about the target.
-        modules: which of ours the program's Python loads at its start: ``guard``, ``auto``, ``trace``; without
-            ``guard``, an environment's own corrects nothing either.
+        modules: which of ours the program's Python loads at its start: ``guard``, ``auto``, ``trace``.
 
     Raises:
         UsageError: no program, a program that cannot be started, a target that is no Python.
@@ -110,10 +111,9 @@ def prepare(
         folder, given = start_folder(session), environ.get("PYTHONPATH", "")
         environ["PYTHONPATH"] = given if given.split(":")[0] == folder else f"{folder}:{given}" if given else folder
         if ignores_variables(argv):
-            text = "a Python that is started with -E, -I or -S does not load what corrects iDeep: leave that option out"
+            what = "corrects iDeep" if command == "run" else "records"
+            text = f"a Python that is started with -E, -I or -S does not load what {what}: leave that option out"
             session.progress.step(1, 1, text)
-    if "guard" not in modules:
-        environ["IDEEPDOCTOR_GUARD"] = "off"
     return Prepared(argv, environ, facts)
 
 

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import errno
 import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
@@ -201,7 +204,16 @@ def test_what_was_not_asked_for_is_switched_off_within_another_run(tmp_path: Pat
     assert prepared(tmp_path, ["guard"], **outer)["IDEEPDOCTOR_RUN"] == "_ideepdoctor_guard"
     none = prepared(tmp_path, [], **outer)
     assert "IDEEPDOCTOR_RUN" not in none
-    assert none["IDEEPDOCTOR_GUARD"] == "off"
+
+    class Becoming(RealSystem):
+        def become(self, argv: Sequence[str], env: Mapping[str, str]) -> NoReturn:
+            raise SystemExit(env["IDEEPDOCTOR_GUARD"])
+
+    for guard, expected in ((True, "-bn"), (False, "off")):
+        options = RunOptions(TargetOptions(python=sys.executable), ("true",), guard=guard)
+        with pytest.raises(SystemExit) as became:
+            run(replace(session(tmp_path, **outer), system=Becoming()), options)
+        assert became.value.code == expected
 
 
 def test_a_cache_that_cannot_be_written_serves_where_it_holds_what_is_needed(tmp_path: Path):
