@@ -12,34 +12,30 @@ DRIVERS = frozenset(("backprop_step", "_backprop_to_all", "_backward_main", "_gr
 
 def _classify(filename):
     """Where the code of a file belongs; remembered."""
-    path = filename
     if filename.startswith("<"):
         named = filename in ("<stdin>", "<string>") or filename.startswith(("<ipython", "<doctest"))
         kind = USER if named else OTHER
     else:
         path = os.path.normpath(os.path.join(STATE.cwd, filename))
-        kind = USER
-        for start, belongs in STATE.places:
-            if path.startswith(start):
-                kind = belongs
-                break
+        kinds = [belongs for start, belongs in STATE.places if path.startswith(start)]
+        if os.path.basename(path).startswith("_ideepdoctor_"):  # the guard, auto, and we
+            kind = OTHER
+        elif kinds:
+            kind = kinds[0]
         else:
-            if "/site-packages/" in path or "/dist-packages/" in path:
-                kind = LIBRARY
+            kind = LIBRARY if "/site-packages/" in path or "/dist-packages/" in path else USER
     STATE.kinds[filename] = kind
     return kind
 
 
 def _places(chainer):
-    """Folders that are not the user's: Chainer's, ours, Python's own."""
+    """Folders that are not the user's: Chainer's, and Python's own."""
     stdlib = os.path.dirname(os.__file__)
     folders = [(os.path.dirname(os.path.abspath(chainer.__file__)), CHAINER)]
     for path in (stdlib, os.path.realpath(stdlib), os.path.dirname(os.path.realpath(os.__file__))):
         # Packages that were installed stand in the same folder.
         folders += [(path + "/site-packages", LIBRARY), (path + "/dist-packages", LIBRARY), (path, OTHER)]
-    places = [(folder + "/", kind) for folder, kind in folders]
-    here = __file__[:-1] if __file__.endswith(".pyc") else __file__
-    return [(os.path.abspath(here), OTHER)] + places
+    return [(folder + "/", kind) for folder, kind in folders]
 
 
 def _belongs(code):

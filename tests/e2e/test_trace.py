@@ -121,6 +121,22 @@ def test_a_program_without_fault_has_none(made, tmp_path: Path, version: str):
     assert run.work("MomentumSGD")["forward"]["engine"] == "iDeep"
 
 
+def test_with_auto_it_is_what_run_would_do(made, tmp_path: Path):
+    env, _ = made("3.7")
+    (tmp_path / "planted.py").write_text(PLANTED)
+    run = traced(env, "planted.py", cwd=tmp_path, options=("--auto",))
+    assert run.code == 0
+    assert {cause: change["line"] for cause, change in run.changes().items()} == {
+        "dtype": line_of(PLANTED, "made"),
+        "never": line_of(PLANTED, "never"),
+        "groups": line_of(PLANTED, "groups"),
+        "zero-size": line_of(PLANTED, "empty"),
+    }
+    assert {item["file"] for item in run.trace["work"]} == {"planted.py"}
+    assert run.work("MomentumSGD")["forward"]["engine"] == "iDeep"
+    assert run.trace["processes"][0]["guard"] is not None
+
+
 def test_every_line_of_mkldnn_is_counted_and_none_is_printed(made, tmp_path: Path):
     env, _ = made("3.7")
     (tmp_path / "clean.py").write_text(CLEAN)
