@@ -882,8 +882,10 @@ def _install_plain(tools):
         forward._ideepdoctor = True
         return forward
 
-    for module, names in (("array.im2col", "Im2Col"), ("array.as_strided", "AsStrided"), ("rnn.slstm", "SLSTM")):
-        for name in (names, names + "Grad"):
+    places = ("array.im2col", "Im2Col"), ("array.as_strided", "AsStrided")
+    places += ("rnn.slstm", "SLSTM"), ("activation.slstm", "SLSTM")  # Chainer 7, and before
+    for module, first in places:
+        for name in (first, first + "Grad"):
             kind = getattr(sys.modules.get("chainer.functions." + module), name, None)
             original = kind and kind.__dict__.get("forward")
             if original is not None and not getattr(original, "_ideepdoctor", False):
@@ -893,10 +895,10 @@ def _install_plain(tools):
 def _install_relu(tools):
     original = tools.ideep.relu.Forward
 
-    def forward(x):
-        y = original(x)
+    def forward(x, *slope):
+        y = original(x, *slope)
         try:
-            if isinstance(y, tools.mdarray) and tools.has_nan(y):
+            if not slope and isinstance(y, tools.mdarray) and tools.has_nan(y):
                 values = tools.plain(x)
                 if tools.np.isneginf(values).any():  # times zero in the kernel
                     y = tools.ideep.array(tools.np.maximum(values, 0))

@@ -215,6 +215,49 @@ raw("h*float64", lambda h: h * noise.astype(float), "operand", True)
 raw("h-float16", lambda h: h - noise.astype(np.float16), "operand", True)
 
 
+def slow_lstm(h):
+    flat = F.reshape(h, (2, -1))
+    parts = [F.linear(flat, normal((n, 16 * 64), n, 0.03)) for n in (4, 5, 16, 17)]
+    return sum(F.slstm(parts[0], parts[0] * 0.5, parts[2], parts[2] * 0.5))
+
+
+case("plain", "im2col")(lambda: around(lambda h: F.im2col(h, 3, pad=1), "after"))
+case("plain", "im2col between")(lambda: around(lambda h: F.im2col(h, 3, pad=1), "between"))
+if hasattr(F, "slstm"):
+    weights = [normal(SHAPE, 1), normal((16, 16, 3, 3), 2)]
+    case("plain", "slstm")(lambda: compare(lambda x, w: slow_lstm(conv(x, w)), weights))
+
+
+@case("relu", "-inf")
+def _():
+    x = normal(SHAPE, 3)
+    x[0, 1, 2, 3], x[1, 5, 0, 0] = -np.inf, np.inf
+    used, pairs = compare(F.relu, [x])
+    pairs = [[np.array(one).astype(float) for one in pair] for pair in pairs]
+    kinds = [[np.isnan(one) + 2.0 * np.isinf(one) for one in pair] for pair in pairs]
+    return used, kinds + [[np.where(np.isfinite(one), one, 0) for one in pair] for pair in pairs]
+
+
+@case("operand", "inplace_axpby", True)
+def _():
+    h, true = blocked(), np.array(blocked())
+    h.inplace_axpby(1.0, -0.5, noise.astype(float))
+    h.inplace_axpby(1.0, 2.0, np.asfortranarray(noise))
+    return True, [(h, true + 1.5 * noise)]
+
+
+@case("load", "other kinds", True)
+def _():
+    h = blocked()
+    ideep4py.basic_copyto(h, noise.astype(float))
+    one, other = np.array(h), blocked()
+    try:
+        ideep4py.basic_copyto(other, noise[:, :3])
+    except ValueError:
+        ideep4py.basic_copyto(other, noise[:1])
+    return True, [(one, noise), (other, np.broadcast_to(noise[:1], noise.shape))]
+
+
 @case("operand", "h += float64", True)
 def _():
     h, true = blocked(), np.array(blocked())
@@ -753,6 +796,7 @@ Guarded = Callable[..., str]
 OLD = ("--stack", "chainer5.4.0-ideep4py2.0.0.post3")
 MIDDLE = ("--stack", "chainer6.7.0-ideep4py2.0.0.post3")
 NAMES = ("bn", "product", "load", "concat", "split", "lrn", "maxpool", "fixedbn", "power", "operand", "pickle")
+NAMES += ("plain", "relu")
 
 
 @pytest.fixture(scope="module")
@@ -798,11 +842,13 @@ def test_wrong_or_dying_without_it_and_right_with_it(guarded: Guarded, stack: tu
 
     assert wrong.guard is not None and not wrong.guard["active"]
     assert wrong.not_right("functions", "right", "same") == {}
-    for group in ("product", "load", "optimizer", "maxpool", "lrn"):
+    for group in ("product", "optimizer", "maxpool", "lrn"):
         assert wrong.kinds(group) == {"wrong"}, group
+    assert wrong.kinds("load") == {"wrong", "died"}
     for group in ("concat", "split", "operand"):
         assert wrong.kinds(group) == {"died"}, group
-    assert wrong.kinds("power") == {"raised"}
+    assert wrong.kinds("power") == wrong.kinds("plain") == {"raised"}
+    assert wrong.kinds("relu") == {"wrong"}
     assert wrong.kinds("fixedbn") == (set() if old else {"raised"})
     assert wrong.kinds("pickle") == ({"raised", "died"} if stack[0] == "2.7" else {"raised"})
     # Chainer 5 hands BatchNormalization arrays of unequal layouts, which is wrong with one thread, too.
@@ -964,7 +1010,7 @@ def test_chainer_4_with_its_own_ideep(guarded: Guarded) -> None:
     assert wrong.kinds("power") >= {"raised"} and wrong.kinds("maxpool") == {"wrong"}
     assert right.not_right() == {} and right.same == wrong.same
     assert right.guard is not None
-    corrected = {"concat", "split", "pickle", "power", "operand", "maxpool", "fixedbn"}
+    corrected = {"concat", "split", "pickle", "power", "operand", "maxpool", "fixedbn", "plain", "relu"}
     assert {name for name, row in right.guard["corrections"].items() if row["active"]} == corrected
 
 
