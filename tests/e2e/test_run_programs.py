@@ -248,10 +248,10 @@ except KeyboardInterrupt:
     print('interrupted')
     sys.exit(42)
 """
-    typed = (b"] True", b"word\n"), (b"'word", b"\x03")
+    typed = (b"] True\r\n", b"word\n"), (b"word\\n'\r\n", b"\x03")
     ours = on_terminal(run_words(python, "python", "-c", code), *typed)
     plain = on_terminal([python, "-c", code], *typed)
     assert plain[0] == ours[0] == 42 and ours[2] and plain[1].endswith(b"interrupted\r\n")
     before, found, _ = ours[1].rpartition(plain[1])
     # What the doctor shows until then is wiped away, and its cursor is back.
-    assert found and (not before or before.endswith(b"\x1b[?25h\r\x1b[1A\x1b[2K"))
+    assert found and (not before or before.endswith(b"\x1b[?25h\r\x1b[1A\x1b[2K")), (ours, plain)
