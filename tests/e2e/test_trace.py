@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -16,6 +17,7 @@ import pytest
 
 from ideepdoctor.proof.verbose import parse
 from tests.e2e.traced_programs import CLEAN, ENDS, PLANTED, WORK, line_of
+from tests.readme import README
 
 pytestmark = pytest.mark.e2e
 
@@ -119,6 +121,23 @@ def test_a_program_without_fault_has_none(made, tmp_path: Path, version: str):
     numpys = {item["function"] for item in run.trace["work"] if item["forward"]["engine"] != "iDeep"}
     assert numpys == {"Reshape", "SoftmaxCrossEntropy", "Accuracy"}
     assert run.work("MomentumSGD")["forward"]["engine"] == "iDeep"
+
+
+def test_the_report_of_the_readme_is_todays(made, tmp_path: Path):
+    env, _ = made("3.7")
+    (tmp_path / "train.py").write_text(PLANTED)
+    command = [str(Path(sys.executable).with_name("ideepdoctor")), "trace", "--python", str(env), "--", "train.py"]
+    done = subprocess.run(command, cwd=tmp_path, env=environment(), capture_output=True, text=True, timeout=120)
+    shown = README.read_text("utf-8").split("<!-- trace -->")[1].split("<!-- end trace -->")[0]
+    # Which gain is the largest, and by how much, differs from run to run, and so do the ends of lines.
+    said = " ".join(without_times(done.stderr).split())
+    parts = re.split(r"TIME|\b(?:found|write|also|stays with NumPy:)\b|(?<=\s)\d\. ", without_times(shown))
+    assert len(parts) > 20
+    assert [part for part in parts if " ".join(part.split()) not in said] == []
+
+
+def without_times(text: str) -> str:
+    return re.sub(r"<?\b\d+\.\d+\b( s\b)?", "TIME", text)
 
 
 def test_with_auto_it_is_what_run_would_do(made, tmp_path: Path):
