@@ -378,7 +378,7 @@ def trace(
     options = TraceOptions(
         _target(python, None), tuple(words or ()), auto, not no_guard, output, format is Format.JSON, chrome
     )
-    _run("trace", lambda session: command(session, options), Output(Format.TEXT, verbose=verbose))
+    _run("trace", lambda session: command(session, options), Output(format, output, verbose=verbose))
 
 
 @app.command()

@@ -36,10 +36,11 @@ class Cause(StrEnum):
     DEPTHWISE = "depthwise"
     GENERAL = "nd-function"
     """A function for any number of dimensions, where iDeep has the one for two."""
-    MASK = "mask"
     UNSERVED = "not-served"
     GPU = "gpu"
     PLAIN_WEIGHTS = "not-to-intel64"
+    GUARD = "guard"
+    """The guard does it with NumPy, where iDeep is wrong."""
     UNKNOWN = "unknown"
 
 

@@ -25,7 +25,19 @@ import os
 import sys
 import time
 
-from trace_frames import CHAINER, _belongs, _is_within, _locals, _names, _place, _places, _stack, _user_frame, _walk
+from trace_frames import (
+    CHAINER,
+    GUARD,
+    _belongs,
+    _is_within,
+    _locals,
+    _names,
+    _place,
+    _places,
+    _stack,
+    _user_frame,
+    _walk,
+)
 from trace_lines import _Tap
 from trace_records import (
     BACKWARD,
@@ -141,7 +153,10 @@ def _remember(row, frame):
 
 
 def _row_of(records, thread, ident, function, in_data, frame):
-    """The row of a function that is about to be applied, and the call in whose backward pass that happens, if any."""
+    """The row of a function that is about to be applied, and the call in whose backward pass that happens, if any.
+
+    What the guard computes has no row: it is a part of the function that the guard corrects.
+    """
     cls = type(function)
     if cls not in STATE.classes:
         adapted = getattr(function, "function", None) if cls.__name__ == "FunctionAdapter" else None
@@ -150,13 +165,15 @@ def _row_of(records, thread, ident, function, in_data, frame):
     known = STATE.classes[cls]
     if known is None:  # functions of the old kind have one class of adapters
         known = type(function.function).__name__, ()
-    above, driver = _walk(frame.f_back)
+    above, met = _walk(frame.f_back)
     parent = None
-    if driver and thread.calls and thread.calls[-1].backward:
+    if thread.calls and (met == GUARD or met == CHAINER and not thread.calls[-1].counts):
+        return None, thread.calls[-1]
+    if met == CHAINER and thread.calls and thread.calls[-1].backward:
         parent = thread.calls[-1]
-    elif driver:
+    elif met is not None:
         above = _user_frame(above.f_back)
-    if parent is None and thread.calls and not driver and not _is_within(above):
+    if parent is None and thread.calls and met is None and not _is_within(above):
         del thread.calls[:]  # what raised an exception never came to its end
     ndarray, mdarray, specs = STATE.numpy.ndarray, STATE.mdarray, []
     for array in in_data:
@@ -208,13 +225,18 @@ def _begin(function, in_data, backward):
     if STATE.tap is not None:
         STATE.tap.drain(records)
     call = _Call()
-    call.function, call.backward, call.inner, call.within = function, backward, 0.0, None
-    if backward:
+    call.function, call.backward, call.way, call.inner, call.within = function, backward, backward, 0.0, None
+    if backward and thread.calls and _walk(sys._getframe(2).f_back)[1] == GUARD:
+        call.row, call.within = None, thread.calls[-1]
+    elif backward:
         if thread.calls and not _is_within(sys._getframe(2)):
             del thread.calls[:]
         call.row = _row_again(records, function, thread, ident)
     else:
         call.row, call.within = _row_of(records, thread, ident, function, in_data, sys._getframe(2))
+    call.counts = call.row is not None
+    if not call.counts:
+        call.row, call.way = call.within.row, call.within.way
     thread.calls.append(call)
     records.busy(thread, call)
     call.start = clock()
@@ -235,7 +257,7 @@ def _end(function, backward):
         STATE.tap.drain(records)
     call = calls.pop()
     row, duration = call.row, now - call.start
-    if row.records is records:
+    if row.records is records and call.counts:
         place = row.offset + BACKWARD * backward
         row.values[place + CALLS] += 1
         row.values[place + SECONDS] += duration - call.inner
@@ -244,7 +266,8 @@ def _end(function, backward):
     if calls and call.within is None:
         calls[-1].inner += duration
     records.busy(thread, calls[-1] if calls else None)
-    records.event(call, duration, now)
+    if call.counts:
+        records.event(call, duration, now)
     header = records.files[0]
     left = clock()
     header[LAST] = left - records.zero
@@ -322,7 +345,8 @@ def _update_begins(optimizer):
         return facts
 
     update = _Call()
-    update.row, update.function, update.backward, update.inner = records.row(key, describe), optimizer, 0, 0.0
+    update.row, update.function, update.inner = records.row(key, describe), optimizer, 0.0
+    update.backward = update.way = 0
     thread.calls[:] = [update]
     records.busy(thread, update)
     update.start = clock()
@@ -405,11 +429,11 @@ def _setting(name, scope, frame, gone):
     if leaving or gone:
         del places[-1:]
         return
-    if frame is not None and _belongs(frame.f_code) != CHAINER:
+    if frame is not None and _belongs(frame.f_code) not in (CHAINER, GUARD):
         place = _place(_user_frame(frame))
         place["context"] = entering
     else:
-        place = places[-1] if places else None  # Chainer repeats it, for a backward pass
+        place = places[-1] if places else None  # Chainer repeats it for a backward pass; the guard means itself
     if not entering:
         del places[-1:]
     places.append(place)

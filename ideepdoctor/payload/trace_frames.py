@@ -5,7 +5,7 @@ import sys
 
 from trace_records import STATE
 
-USER, CHAINER, LIBRARY, OTHER = range(4)  # where a frame of the stack belongs
+USER, CHAINER, LIBRARY, OTHER, GUARD = range(5)  # where a frame of the stack belongs
 # Functions of Chainer that drive a backward pass: what is applied below them belongs to the outer function.
 DRIVERS = frozenset(("backprop_step", "_backprop_to_all", "_backward_main", "_grad", "grad"))
 
@@ -18,8 +18,9 @@ def _classify(filename):
     else:
         path = os.path.normpath(os.path.join(STATE.cwd, filename))
         kinds = [belongs for start, belongs in STATE.places if path.startswith(start)]
-        if os.path.basename(path).startswith("_ideepdoctor_"):  # the guard, auto, and we
-            kind = OTHER
+        name = os.path.basename(path)
+        if name.startswith("_ideepdoctor_"):  # the guard, auto, and we
+            kind = GUARD if name.startswith("_ideepdoctor_guard") else OTHER
         elif kinds:
             kind = kinds[0]
         else:
@@ -46,8 +47,8 @@ def _belongs(code):
 def _walk(frame):
     """Go up from a frame to the user's line.
 
-    Returns the user's frame, or a library's where there is none, or None; and whether a backward pass of Chainer was
-    met before it.
+    Returns the user's frame, or a library's where there is none, or None; and what was met before it: CHAINER for one
+    of its backward passes, GUARD for the guard, which computes within a function; else None.
     """
     kinds, library = STATE.kinds, None
     while frame is not None:
@@ -56,21 +57,23 @@ def _walk(frame):
         if kind is None:
             kind = _classify(code.co_filename)
         if kind == USER:
-            return frame, False
+            return frame, None
         if kind == CHAINER:
             if code.co_name in DRIVERS:
-                return frame, True
+                return frame, CHAINER
+        elif kind == GUARD:
+            return frame, GUARD
         elif kind == LIBRARY and library is None:
             library = frame
         frame = frame.f_back
-    return library, False
+    return library, None
 
 
 def _user_frame(frame):
     """The first frame from here up that is the user's, or a library's where there is none."""
-    found, driver = _walk(frame)
-    while driver:
-        found, driver = _walk(found.f_back)
+    found, met = _walk(frame)
+    while met is not None:
+        found, met = _walk(found.f_back)
     return found
 
 

@@ -168,7 +168,7 @@ class _Tap(object):
             thread = records.thread(ident)
             backward = 0
             if thread.calls:
-                row, backward = thread.calls[-1].row, thread.calls[-1].backward
+                row, backward = thread.calls[-1].row, thread.calls[-1].way
             else:
                 row = thread.outside or _outside(records, thread, ident)
             place_of = row.offset + kind + BACKWARD * backward

@@ -146,7 +146,7 @@ class _Row(object):
 class _Call(object):
     """A call of a function that has begun."""
 
-    __slots__ = ("row", "function", "backward", "start", "inner", "within")
+    __slots__ = ("row", "function", "backward", "way", "start", "inner", "within", "counts")
 
 
 class _Thread(object):
@@ -227,7 +227,7 @@ class _Records(object):
         """Say what a thread is computing, for the case that it never comes back."""
         place = ROW + thread.number
         if place < FIRST * ROW:
-            self.files[0][place] = 0 if call is None else -call.row.number if call.backward else call.row.number
+            self.files[0][place] = 0 if call is None else -call.row.number if call.way else call.row.number
 
     def event(self, call, duration, now):
         """Keep a call for BASE.events."""

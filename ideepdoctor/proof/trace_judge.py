@@ -15,6 +15,15 @@ _WRONG_CONVERTED = frozenset({"AdaGrad", "MSVAG"})
 _PLAIN = Why(Cause.PLAIN_WEIGHTS, "weights are laid out anew at each call", True)
 _PLAIN_UPDATE = Why(Cause.PLAIN_WEIGHTS, "the model's arrays are NumPy's", True)
 _NO_BACKWARD = Why(Cause.UNSERVED, "iDeep has no backward pass of it", False)
+_CORRECTED = {
+    "LocalResponseNormalization": "lrn",
+    "MaxPooling": "maxpool",
+    "BatchNormalization": "bn",
+    "FixedBatchNormalization": "fixedbn",
+    "Concat": "concat",
+    "SplitAxis": "split",
+}
+"""What the guard computes with NumPy in some cases: start of the function's name, name of the correction."""
 _UNKNOWN = Why(Cause.UNKNOWN, "no reason that trace knows", False)
 
 
@@ -157,7 +166,16 @@ def _computed(row: Row, records: Records) -> tuple[Engine, tuple[Why, ...]]:
         return Engine.NUMPY, why
     if row.text("function") in SILENT or records.no_lines or records.lost_lines:
         return Engine.IDEEP, ()
-    return Engine.NUMPY, (_UNKNOWN,)
+    return Engine.NUMPY, (_by_guard(row, records) or _UNKNOWN,)
+
+
+def _by_guard(row: Row, records: Records) -> Why | None:
+    """The reason where the guard computed it."""
+    applied = records.guard.get("applied")
+    for start, name in _CORRECTED.items():
+        if row.text("function").startswith(start) and isinstance(applied, dict) and applied.get(name):
+            return Why(Cause.GUARD, f"the guard uses NumPy where iDeep is wrong ({name})", False)
+    return None
 
 
 def _backward(
@@ -183,7 +201,9 @@ def _backward(
     if numpys:
         found = numpys[0][1]
         return Engine.NUMPY, found, row.backward.seconds if _curable(found) else 0.0
-    return Engine.NUMPY, (_NO_BACKWARD,) if served else (), 0.0
+    if not served:
+        return Engine.NUMPY, (), 0.0
+    return Engine.NUMPY, (_by_guard(row, records) or _NO_BACKWARD,), 0.0
 
 
 def _converted(rows: Sequence[Row]) -> dict[tuple[str, str, int], int]:

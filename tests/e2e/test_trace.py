@@ -8,6 +8,7 @@ import re
 import signal
 import subprocess
 import sys
+import textwrap
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
@@ -157,6 +158,27 @@ def test_with_auto_it_is_what_run_would_do(made, tmp_path: Path):
     assert {item["file"] for item in run.trace["work"]} == {"planted.py"}
     assert run.work("MomentumSGD")["forward"]["engine"] == "iDeep"
     assert run.trace["processes"][0]["guard"] is not None
+
+
+def test_what_the_guard_computes_is_a_part_of_the_function_that_it_corrects(made, tmp_path: Path):
+    env, _ = made("3.7")
+    code = """
+    import numpy as np, chainer, chainer.functions as F
+    x = chainer.Variable(np.random.rand(2, 16, 8, 8).astype('f'))
+    x.array[0, 0, 0, 0] = np.nan
+    for i in range(3):
+        y = F.max_pooling_2d(x, 2)
+        y.grad = np.ones(y.shape, 'f')
+        y.backward()
+    """
+    (tmp_path / "nan.py").write_text(textwrap.dedent(code))
+    run = traced(env, "nan.py", cwd=tmp_path)
+    assert (run.code, run.trace["problems"], run.trace["changes"]) == (0, [], [])
+    assert run.trace["processes"][0]["guard"] == {"maxpool": 6}
+    [work] = run.trace["work"]
+    assert (work["line"], work["forward"]["calls"], work["backward"]["calls"]) == (6, 3, 3)
+    assert (work["forward"]["engine"], work["backward"]["engine"]) == ("iDeep", "NumPy")
+    assert [why["cause"] for why in work["why"]] == ["guard"]
 
 
 def test_every_line_of_mkldnn_is_counted_and_none_is_printed(made, tmp_path: Path):

@@ -141,6 +141,23 @@ def test_updates(
     assert [why.cause for why in without.why if why.curable] in ([], [Cause.UNAVAILABLE])
 
 
+@pytest.mark.parametrize(
+    ("function", "applied", "cause"),
+    [
+        ("LocalResponseNormalization", {"lrn": 3}, Cause.GUARD),
+        ("MaxPoolingND", {"maxpool": 1}, Cause.GUARD),
+        ("LocalResponseNormalization", {"maxpool": 3}, Cause.UNKNOWN),
+        ("LocalResponseNormalization", {"lrn": 0}, Cause.UNKNOWN),
+        ("LocalResponseNormalization", None, Cause.UNKNOWN),
+    ],
+)
+def test_what_the_guard_does_with_numpy_is_called_the_guards(function: str, applied: Any, cause: Cause):
+    outer = row(8, function, IMAGES, executed=4, backward=Counts(4, 2.0))
+    inner = row(9, f"{function}Grad", IMAGES, inside=8)
+    found = only(outer, inner, guard={"active": True, "applied": applied})
+    assert (found.backward_engine, found.why[0].cause, found.movable_seconds) == (Engine.NUMPY, cause, 0.0)
+
+
 def test_gpus_are_left_alone():
     found = only(row(8, "ReLU", array(2, 3, kind="g"), backward=Counts(4, 1.0)))
     assert (found.forward_engine, found.backward_engine, found.movable_seconds) == (Engine.OTHER, Engine.OTHER, 0.0)

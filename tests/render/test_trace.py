@@ -165,6 +165,10 @@ def test_the_document_fits_the_schema(trace: Trace):
     jsonschema.validate(json.loads(as_json(report)), SCHEMA)
 
 
+def test_the_schema_knows_every_cause():
+    assert sorted(SCHEMA["$defs"]["cause"]["enum"]) == sorted(map(str, Cause))
+
+
 def test_the_schema_refuses_what_is_none():
     data: dict[str, Any] = json.loads(json.dumps(as_data(TRACE)))
     data["changes"][0]["cause"] = "laziness"
