@@ -225,7 +225,8 @@ def _begin(function, in_data, backward):
     if STATE.tap is not None:
         STATE.tap.drain(records)
     call = _Call()
-    call.function, call.backward, call.way, call.inner, call.within = function, backward, backward, 0.0, None
+    # Of the function its id: what an exception leaves here keeps no graph alive.
+    call.function, call.backward, call.way, call.inner, call.within = id(function), backward, backward, 0.0, None
     if backward and thread.calls and _walk(sys._getframe(2).f_back)[1] == GUARD:
         call.row, call.within = None, thread.calls[-1]
     elif backward:
@@ -249,7 +250,7 @@ def _end(function, backward):
     records = _records()
     thread = records.thread(get_ident())
     calls = thread.calls
-    while calls and (calls[-1].function is not function or calls[-1].backward != backward):
+    while calls and (calls[-1].function != id(function) or calls[-1].backward != backward):
         calls.pop()
     if not calls:
         return
@@ -345,7 +346,7 @@ def _update_begins(optimizer):
         return facts
 
     update = _Call()
-    update.row, update.function, update.inner = records.row(key, describe), optimizer, 0.0
+    update.row, update.function, update.inner = records.row(key, describe), id(optimizer), 0.0
     update.backward = update.way = 0
     thread.calls[:] = [update]
     records.busy(thread, update)
@@ -357,7 +358,7 @@ def _update_ends(optimizer):
     now = clock()
     records = _records()
     thread = records.thread(get_ident())
-    if not thread.calls or thread.calls[-1].function is not optimizer:
+    if not thread.calls or thread.calls[-1].function != id(optimizer):
         return
     if STATE.tap is not None:
         STATE.tap.drain(records)

@@ -132,6 +132,29 @@ def test_an_exception_in_a_function_does_not_shift_what_follows(world: World):
 
 
 @PYTHONS
+def test_an_exception_in_a_function_keeps_no_graph_alive(world: World):
+    code = """
+    import weakref
+    class Failing(chainer.FunctionNode):
+        def forward(self, inputs):
+            raise ValueError()
+    def work():
+        node = Failing()
+        kept = weakref.ref(node)
+        try:
+            node.apply((x,))
+        except ValueError:
+            pass
+        if hasattr(sys, "exc_clear"):
+            sys.exc_clear()
+        del node
+        return kept
+    assert work()() is None
+    """
+    world.run(NET + code.replace("\n    ", "\n"))
+
+
+@PYTHONS
 def test_threads_have_rows_of_their_own(world: World):
     code = """
     import threading
