@@ -430,6 +430,11 @@ class Comparison(object):
 # ------------------------------------------------------------------------------------------- in the parent
 
 
+def times(count):
+    """``1 time``, ``2 times``."""
+    return "%d time%s" % (count, "" if count == 1 else "s")
+
+
 def examine_model(setting, order, request, whether_ready):
     """Answer the action model."""
     more = {"file": request["file"], "function": request["function"], "model_seconds": request["model_seconds"]}
@@ -460,7 +465,7 @@ def examine_model(setting, order, request, whether_ready):
         answer,
         refused=refused["message"] if refused else "",
         ended=ended,
-        cases=[dict(complete(case), source="%d times" % len(numbers)) for case, numbers in cases.values()],
+        cases=[dict(complete(case), source=times(len(numbers))) for case, numbers in cases.values()],
         others=[{"name": name, "why": why, "count": len(numbers)} for (name, why), numbers in sorted(others.items())],
         gradients=compared["gradients"] if compared else None,
         notes=compared["notes"] if compared else [],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -147,7 +148,7 @@ class Model:
 
 def case_from(item: Mapping[str, Any]) -> Case:
     """A case of the payload's answer. Raises KeyError, TypeError, ValueError where it is none."""
-    source = f", {item['source']}" if str(item.get("source", "")).endswith("times") else ""
+    source = f", {item['source']}" if re.fullmatch(r"\d+ times?", str(item.get("source", ""))) else ""
     return Case(
         key=str(item["key"]),
         op=str(item["op"]),

@@ -86,7 +86,9 @@ def _model(model: Mapping[str, Any]) -> list[str]:
         if len(wrong) > 8:
             found.append(f"    and {len(wrong) - 8} more")
     for row in model["others"]:
-        found += _wrapped(f"not for iDeep: {row['name']}, {row['count']} times ({row['why']})", "  ")
+        found += _wrapped(
+            f"not for iDeep: {row['name']}, {row['count']} time{'s' * (row['count'] > 1)} ({row['why']})", "  "
+        )
     for note in model["notes"]:
         found += _wrapped(note, "  ")
     return found

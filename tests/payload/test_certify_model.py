@@ -152,7 +152,7 @@ def test_each_distinct_call_is_a_case_with_the_layout_of_its_gradient(
     answer = examined(payload, monkeypatch, *events)
     assert [(case.get("gradient"), case["source"], case["family"]) for case in answer["cases"]] == [
         (None, "2 times", "relu"),
-        ("b", "1 times", "relu"),
+        ("b", "1 time", "relu"),
     ]
     assert answer["others"] == [{"name": "Reshape", "why": "NumPy does it", "count": 1}]
     assert (answer["ended"], answer["refused"], answer["failure"]) == ("", "", "")
