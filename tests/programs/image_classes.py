@@ -74,7 +74,8 @@ def main():
     trainer.extend(extensions.LogReport())
     trainer.extend(extensions.PrintReport(["epoch", "main/loss", "validation/main/loss", "validation/main/accuracy"]))
     trainer.run()
+    return trainer
 
 
 if __name__ == "__main__":
-    main()
+    trainer = main()
