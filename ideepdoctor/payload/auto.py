@@ -16,6 +16,8 @@ without this: it needs no ideep4py. Nothing here may stop a program. Python 2.7 
 
 import sys
 
+from hook import tell_once
+
 SWITCH = "IDEEPDOCTOR_AUTO"
 LOGGER = "ideepdoctor.auto"
 FIRST = (5, 0)  # Chainer 4 has no Link.__call__ to watch, and its pairs with ideep4py differ
@@ -63,21 +65,8 @@ if STATE is None:
 
 
 def _tell(key, level, text):
-    """A line for the logger, once per process for each key; never raises."""
-    if key in STATE.told:
-        return
-    STATE.told.add(key)
-    try:
-        import logging
-
-        logger = logging.getLogger(LOGGER)
-        if sys.version_info[0] == 2 and level >= 30 and not (logger.handlers or logging.root.handlers):
-            # As Python 3 does. Python 2 would only say that it found no handlers.
-            sys.stderr.write(text + "\n")
-        else:
-            logger.log(level, text)
-    except Exception:
-        pass
+    """Send a line to the logger, once per process for each key."""
+    tell_once(STATE.told, LOGGER, key, level, text)
 
 
 def _problem(where, error):

@@ -18,6 +18,8 @@ through NumPy makes it plain, in place; so nothing here reads a live array, but 
 import os
 import sys
 
+from hook import ChainerFinder, tell_once
+
 SWITCH = "IDEEPDOCTOR_GUARD"
 LOGGER = "ideepdoctor.guard"
 
@@ -82,21 +84,8 @@ if STATE is None:
 
 
 def _tell(key, level, text):
-    """Send a line to the logger, once per process for each key. Information is printed only if somebody listens."""
-    if key in STATE.told:
-        return
-    STATE.told.add(key)
-    try:
-        import logging
-
-        logger = logging.getLogger(LOGGER)
-        if sys.version_info[0] == 2 and level >= 30 and not (logger.handlers or logging.root.handlers):
-            # As Python 3 does. Python 2 would only say that it found no handlers.
-            sys.stderr.write(text + "\n")
-        else:
-            logger.log(level, text)
-    except Exception:
-        pass
+    """Send a line to the logger, once per process for each key."""
+    tell_once(STATE.told, LOGGER, key, level, text)
 
 
 def _problem(where, error):
@@ -913,62 +902,8 @@ def _install_relu(tools):
 INSTALL = dict((name, globals()["_install_" + name]) for name in NAMES)
 
 
-class _Loader(object):
-    """Loads chainer with its own loader, and applies the corrections when that is done."""
-
-    def __init__(self, loader):
-        self.loader = loader
-
-    def exec_module(self, module):
-        # Nobody meets this object later: data files of the package are looked up through its loader.
-        module.__loader__ = module.__spec__.loader = self.loader
-        self.loader.exec_module(module)
-        apply(module)
-
-    def __getattr__(self, name):
-        return getattr(self.loader, name)
-
-
-class _Finder(object):
-    """Sees the import of chainer on sys.meta_path; finds nothing else."""
-
-    def __init__(self):
-        self.busy = False
-
-    def find_spec(self, name, path=None, target=None):
-        if name != "chainer" or self.busy:
-            return None
-        self.busy = True
-        try:
-            for finder in list(sys.meta_path):
-                find = getattr(finder, "find_spec", None)
-                spec = find(name, path, target) if find and finder is not self else None
-                if spec is not None:
-                    if hasattr(spec.loader, "exec_module"):
-                        spec.loader = _Loader(spec.loader)
-                    return spec
-        finally:
-            self.busy = False
-        return None
-
-    # Python 2.7. A reload needs nothing: what is corrected belongs to ideep4py.
-    def find_module(self, name, path=None):
-        if name == "chainer" and not self.busy and sys.version_info[0] == 2 and name not in sys.modules:
-            return self
-        return None
-
-    def load_module(self, name):
-        self.busy = True
-        try:
-            __import__(name)
-        finally:
-            self.busy = False
-        apply(sys.modules[name])
-        return sys.modules[name]
-
-
 def _register():
-    STATE.finder = STATE.finder or _Finder()
+    STATE.finder = STATE.finder or ChainerFinder(apply)
     if STATE.finder not in sys.meta_path:
         sys.meta_path.insert(0, STATE.finder)
     chainer = sys.modules.get("chainer")

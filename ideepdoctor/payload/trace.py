@@ -25,6 +25,7 @@ import os
 import sys
 import time
 
+from hook import ChainerFinder
 from trace_frames import (
     CHAINER,
     GUARD,
@@ -531,60 +532,6 @@ def _apply(chainer):
             _problem("start")
 
 
-class _Loader(object):
-    """Loads chainer with its own loader, and begins to record when that is done."""
-
-    def __init__(self, loader):
-        self.loader = loader
-
-    def exec_module(self, module):
-        # Nobody meets this object later: data files of the package are looked up through its loader.
-        module.__loader__ = module.__spec__.loader = self.loader
-        self.loader.exec_module(module)
-        _apply(module)
-
-    def __getattr__(self, name):
-        return getattr(self.loader, name)
-
-
-class _Finder(object):
-    """Sees the import of chainer on sys.meta_path; finds nothing else."""
-
-    def __init__(self):
-        self.busy = False
-
-    def find_spec(self, name, path=None, target=None):
-        if name != "chainer" or self.busy:
-            return None
-        self.busy = True
-        try:
-            for finder in list(sys.meta_path):
-                find = getattr(finder, "find_spec", None)
-                spec = find(name, path, target) if find and finder is not self else None
-                if spec is not None:
-                    if hasattr(spec.loader, "exec_module"):
-                        spec.loader = _Loader(spec.loader)
-                    return spec
-        finally:
-            self.busy = False
-        return None
-
-    # Python 2.7
-    def find_module(self, name, path=None):
-        if name == "chainer" and not self.busy and sys.version_info[0] == 2 and name not in sys.modules:
-            return self
-        return None
-
-    def load_module(self, name):
-        self.busy = True
-        try:
-            __import__(name)
-        finally:
-            self.busy = False
-        _apply(sys.modules[name])
-        return sys.modules[name]
-
-
 def _finish():
     """The process comes to its end in the ordinary way."""
     try:
@@ -605,7 +552,7 @@ def _start():
     import atexit
 
     STATE.records = _Records()
-    sys.meta_path.insert(0, _Finder())
+    sys.meta_path.insert(0, ChainerFinder(_apply))
     # Registered before all others, it is called after them.
     atexit.register(_finish)
 
