@@ -33,7 +33,12 @@ CORRECTIONS = (
     ("split", "IDP605", "H8", "split_axis across blocks, which ended the process"),
     ("lrn", "IDP609", "H14", "gradients of local response normalization, and an even window"),
     ("maxpool", "IDP613", "H5", "max pooling of NaN, and its gradient where its input was read in between"),
-    ("fixedbn", "IDP614", "H9", "the sum that fixed_batch_normalization asks for, which raised"),
+    (
+        "fixedbn",
+        "IDP614",
+        "H9",
+        "sums that raised, as in fixed_batch_normalization, or ended the process (negative axes)",
+    ),
     ("power", "IDP616", "H11", "powers of arrays of iDeep, which raised"),
     ("operand", "IDP616", "", "arithmetic with float64, or equal sizes in other shapes, which ended the process"),
     ("pickle", "IDP615", "H10", "pickling of arrays of iDeep"),
@@ -626,11 +631,17 @@ def _install_fixedbn(tools):
     if getattr(original, "_ideepdoctor", False):
         return
 
+    def right(array, axis=None, dtype=None, out=None, keepdims=False):
+        """Whether the original is: it ends the process for negative axes, and for all of them with keepdims."""
+        axes = range(array.ndim) if axis is None else axis if type(axis) is tuple else (axis,)
+        known = all(type(one) is int and 0 <= one < array.ndim for one in axes) and len(axes) > 0
+        return known and dtype is None and out is None and not (keepdims and len(axes) == array.ndim)
+
     def total(self, *args, **options):
-        if len(args) < 2 and (options.get("dtype") is not None or options.get("out") is not None):
-            _count("fixedbn")
-            return tools.plain(self).sum(*args, **options)
-        return original(self, *args, **options)
+        if right(self, *args, **options):
+            return original(self, *args, **options)
+        _count("fixedbn")
+        return tools.plain(self).sum(*args, **options)
 
     total._ideepdoctor = True
     tools.type.method("sum", total)

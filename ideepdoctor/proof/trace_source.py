@@ -67,14 +67,17 @@ class Sources:
             function: name of the code there, ``<module>`` outside functions.
             first_line: of that code, decorators included.
             name: of the variable.
-            line: where it is used; of several statements above it the last counts, else (a loop) the last of all.
+            line: where it is used; of several statements above it the last counts, else (a loop) the last of all. What
+                stands in another branch of an ``if`` counts only where there is nothing else.
         """
         scope = self._scope(file, function, first_line)
         if scope is None:
             return None
         found = [item for node in _statements(scope) for item in _given(node, name)]
-        above = [item for item in found if item.line <= line]
-        return max(above or found, key=lambda item: item.line, default=None)
+        others = _other_branches(scope, line)
+        reached = [item for item in found if not any(first <= item.line <= last for first, last in others)]
+        above = [item for item in reached if item.line <= line]
+        return max(above or reached or found, key=lambda item: item.line, default=None)
 
     def argument(self, file: str, line: int, method: str) -> str | None:
         """The first argument of a method's call at a line: ``model`` of ``optimizer.setup(model)``."""
@@ -121,6 +124,17 @@ def _statements(scope: ast.AST) -> Iterator[ast.AST]:
         if not isinstance(node, _SCOPES):
             yield node
             yield from _statements(node)
+
+
+def _other_branches(scope: ast.AST, line: int) -> list[tuple[int, int]]:
+    """First and last lines of the branches that are not taken where a line is reached."""
+    others = []
+    for node in _statements(scope):
+        if isinstance(node, ast.If) and node.orelse:
+            spans = [(block[0].lineno, block[-1].end_lineno or block[-1].lineno) for block in (node.body, node.orelse)]
+            if any(first <= line <= last for first, last in spans):
+                others += [(first, last) for first, last in spans if not first <= line <= last]
+    return others
 
 
 def _given(node: ast.AST, name: str) -> Iterator[Assigned]:

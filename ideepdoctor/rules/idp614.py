@@ -15,7 +15,8 @@ class IDP614(HazardRule):
 
     Why it matters
         ``TypeError: in method 'mdarray_sum', argument 3 of type 'int'``. Fine-tuning with frozen BatchNormalization
-        (ResNet in ``train=False``) stops at the first step.
+        (ResNet in ``train=False``) stops at the first step. Other sums of iDeep's arrays are worse: over negative axes,
+        or over all with ``keepdims``, they end the process or are wrong, in most combinations that were tried.
 
     How to fix
         ``ideepdoctor fix`` leaves the guard in the environment, which corrects it inside Chainer. By hand: multiply

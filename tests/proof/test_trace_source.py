@@ -116,3 +116,23 @@ def test_each_file_is_read_once():
         made.assigned("/a.py", "<module>", 1, "x", 3)
         made.argument("/a.py", 19, "setup")
     assert asked == ["/a.py"]
+
+
+BRANCHES = textwrap.dedent("""\
+    for number in range(6):
+        x = random(32, 3)
+        if number % 2:
+            x = x.astype('f')
+            use(x)
+        elif number == 4:
+            x = other()
+        else:
+            use(x)
+    """)
+
+
+def test_what_another_branch_does_is_not_taken():
+    assert found("x", 9, "<module>", 1, BRANCHES) == (2, "x = random(32, 3).astype('float32')")
+    assert found("x", 5, "<module>", 1, BRANCHES) == (4, "x = x.astype('f').astype('float32')")
+    only = "if flag:\n    x = one()\nelse:\n    use(x)\n"
+    assert found("x", 4, "<module>", 1, only) == (2, "x = one().astype('float32')")

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from ideepdoctor.model.facts import Facts, Variables
+from ideepdoctor.model.facts import Facts, Guard, Variables
 from ideepdoctor.model.native import ElfFile, LibraryFile, Native, PairCheck
 from ideepdoctor.model.outcome import Outcome
 from ideepdoctor.rules.installed import variable_steps
@@ -74,15 +74,15 @@ def test_a_torch_without_such_symbols_needs_nothing():
 
 
 def orders(steps: tuple[object, ...]) -> list[bool]:
-    return ["\nFIRST = ('torch',)\n" in step.content for step in steps if step.path.endswith(".py")]  # type: ignore[attr-defined]
+    return ["\nFIRST = ('torch',)\n" in step.content for step in steps if step.path.endswith("_startup.py")]  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize(("version", "first"), [("1.4.0", True), ("1.7.1", False)])
 def test_whoever_writes_the_file_writes_the_order(version, first):
     given = with_torch(version, looked=False)
     assert orders(variable_steps(given)) == [first]
-    _, lock = choose("cp37m", INTEL)
-    planned = plan.in_place_plan(given, lock).steps
+    stack, lock = choose("cp37m", INTEL)
+    planned = plan.in_place_plan(given, stack, lock).steps
     assert orders(tuple(step for step in planned if hasattr(step, "content"))) == [first]
 
 
@@ -103,9 +103,10 @@ def test_a_new_environment_has_no_torch():
     ],
 )
 def test_in_place_the_file_is_written_until_torch_gets_on_with_ideep4py(pairs, written):
-    _, lock = choose("cp37m", INTEL)
+    stack, lock = choose("cp37m", INTEL)
     pinned = {item.name: item.version for item in lock.requirements}
     hold = Variables(effective={"CHAINER_USE_IDEEP": "auto"}, set_by_doctor=("CHAINER_USE_IDEEP",))
     given = facts(packages={**pinned, "torch": "1.4.0"}, variables=hold)
+    given = replace(given, guard=Guard(choice=True, path="/g", current=True))
     given = replace(given, native=Native(None, files=(contained("torch 1.4.0"),), pairs=pairs))
-    assert orders(plan.in_place_plan(given, lock).steps) == [True] * written
+    assert orders(plan.in_place_plan(given, stack, lock).steps) == [True] * written

@@ -99,7 +99,7 @@ def test_only_a_top_level_module_is_meant(environment):
 
 def test_a_start_imports_nothing_and_leaves_one_finder(environment):
     code = "import sys; sys.order = [name for name in ('torch', 'ideep4py', 'warnings') if name in sys.modules] + "
-    code += "[sum(type(finder).__name__ == '_Order' for finder in sys.meta_path)]"
+    code += "[sum(type(finder).__name__ == '_Watch' for finder in sys.meta_path)]"
     with_it = environment.order(code)
     environment.install(CHOSEN)
     assert with_it == [*environment.order(code)[:-1], 1]
@@ -269,7 +269,7 @@ def test_what_is_no_top_level_module_is_refused(bad):
 def test_the_finder_answers_nothing_in_the_doctors_own_python():
     scope: dict[str, object] = {}
     exec(module_text((), ("torch",)).replace("sys.meta_path.insert", "(lambda *_: None)"), scope)
-    finder = scope["_Order"](("json",))  # type: ignore[operator]
+    finder = scope["_Watch"](("json",), None)  # type: ignore[operator]
     assert finder.find_spec("json") is None
     assert finder.find_module("json") is None
     assert "ideep4py" not in sys.modules
