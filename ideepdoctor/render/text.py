@@ -13,7 +13,7 @@ from rich.text import Text
 
 from ideepdoctor import __version__
 from ideepdoctor.model.facts import Facts, OpCheck, Smoke
-from ideepdoctor.model.findings import Finding, Judgement, Severity
+from ideepdoctor.model.findings import Finding, FixSafety, Judgement, Severity
 from ideepdoctor.model.plan import Install, Plan
 from ideepdoctor.model.report import Failure, Report
 from ideepdoctor.model.summary import FailOn, Status, Summary, summarize, versions
@@ -213,7 +213,20 @@ def _closing(report: Report, summary: Summary) -> RenderableType:
         return Text.assemble((word, "bold green"), hidden)
     counted = ", ".join(part for part in parts if not part.startswith("0 ")) or "no fault seen"
     style = {Status.FINDINGS: "bold red" if summary.errors else "bold yellow"}.get(summary.status, "bold magenta")
-    return Text.assemble((counted, style), f"{skipped}{unknown}{hidden}")
+    last = Text.assemble((counted, style), f"{skipped}{unknown}{hidden}")
+    cure = _common_cure(report)
+    return last if cure is None else Group(last, Text(cure))
+
+
+def _common_cure(report: Report) -> str | None:
+    """One line for many findings that one command cures; None where there are not several."""
+    found = () if report.judgement is None else report.judgement.findings
+    serious = [item for item in found if item.severity is not Severity.INFO]
+    cured = [item.next_step for item in serious if item.fix is FixSafety.SAFE]
+    if len(cured) < 2 or len(set(cured)) > 1:
+        return None
+    count = "all of them are" if len(cured) == len(serious) else f"{len(cured)} of them are"
+    return f"{count} cured by: {cured[0]}"
 
 
 class Spinner:
