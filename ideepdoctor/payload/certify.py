@@ -236,6 +236,11 @@ def child_main(cookie, order):
 # ------------------------------------------------------------------------------------------- in the parent
 
 
+def last_of(sizes):
+    """The last of two sizes (rows, columns), or the size of both."""
+    return sizes[-1] if isinstance(sizes, (list, tuple)) else sizes
+
+
 def hazard_of(case, fields, ready):
     """The known hazard whose trigger this case has and that ends like this; None if there is none.
 
@@ -267,9 +272,13 @@ def hazard_of(case, fields, ready):
             return "H5"
         if op == "relu" and case.get("special") == "inf":
             return "H16"
+        if op in ("max_pooling_2d", "average_pooling_2d") and of_convolution and not case.get("read"):
+            return "H17" if last_of(options.get("pad", 0)) > 1 and last_of(options.get("stride", 1)) > 1 else None
         return "H14" if op == "local_response_normalization" and fields.get("error") is not None else None
     if op == "keep" and str(options.get("how", "")).startswith("pickle"):
         return "H10" if status == "crashed" or "pickle" in message else None
+    if status == "crashed" and op == "max_pooling_2d":
+        return "H17" if options.get("cover_all", True) else None
     if status == "crashed":
         return {"concat": "H7", "split_axis": "H8"}.get(op)
     if status == "raised":

@@ -39,6 +39,7 @@ CORRECTIONS = (
         "H9",
         "sums that raised, as in fixed_batch_normalization, or ended the process (negative axes)",
     ),
+    ("pool", "IDP619", "H17", "pooling of blocked arrays with pad and stride above 1, and windows beyond the edge"),
     ("power", "IDP616", "H11", "powers of arrays of iDeep, which raised"),
     ("operand", "IDP616", "", "arithmetic with float64, or equal sizes in other shapes, which ended the process"),
     ("pickle", "IDP615", "H10", "pickling of arrays of iDeep"),
@@ -463,7 +464,7 @@ def wrong_channels(shape, threads, cache, fewer=False):
 
 def _install_bn(tools):
     np, ideep = tools.np, tools.ideep
-    original = ideep.batchNormalization.Backward
+    original, original_forward = ideep.batchNormalization.Backward, ideep.batchNormalization.Forward
     openmp = _OpenMP()
     cache = CACHE_NOT_INTEL if _is_intel() is False else None
 
@@ -478,6 +479,9 @@ def _install_bn(tools):
         try:
             # With unequal layouts the primitive reads one as the other. Chainer from 6 on hands over plain ones.
             layout = tools.layout(x)
+            if layout not in PLAIN and max(openmp.threads()) > 1:
+                layout = None
+                _count("bn")
             if layout is None:
                 x, gy = ideep.array(tools.plain(x)), ideep.array(tools.plain(gy))
             elif layout != tools.layout(gy):
@@ -505,6 +509,17 @@ def _install_bn(tools):
             _problem("bn", error)
         return result
 
+    def forward(x, *more):
+        try:
+            # Chainer before 6 hands on blocked arrays; MKL-DNN adds up their channels wrongly at several threads.
+            if x.ndim == 4 and tools.layout(x) not in PLAIN and max(openmp.threads()) > 1:
+                _count("bn")
+                x = ideep.array(tools.plain(x))
+        except Exception as error:
+            _problem("bn", error)
+        return original_forward(x, *more)
+
+    tools.replace("batchNormalization", "Forward", forward)
     tools.replace("batchNormalization", "Backward", backward)
 
 
@@ -908,6 +923,51 @@ def _install_relu(tools):
         return y
 
     tools.replace("relu", "Forward", forward)
+
+
+def _install_pool(tools):
+    np, ideep, chainer = tools.np, tools.ideep, tools.chainer
+    original_forward, original_backward = ideep.pooling2D.Forward, ideep.pooling2D.Backward
+    maximum = ideep.pooling2DParam.pooling_max
+
+    def beyond(x, p):
+        """Whether a window begins where x has ended: MKL-DNN then reads and writes outside of its arrays."""
+        sizes = tuple(p.out_dims)[2:], (p.sy, p.sx), (p.pad_lh, p.pad_lw), x.shape[2:]
+        return any((out - 1) * stride - pad >= size for out, stride, pad, size in zip(*sizes))
+
+    def awkward(x, p):
+        # MKL-DNN's generated kernel of blocked arrays begins in the wrong place in each row.
+        return p.pad_lw > 1 and p.sx > 1 and tools.layout(x) not in PLAIN
+
+    def forward(x, p):
+        try:
+            if p.algo_kind == maximum and "maxpool" in STATE.active and beyond(x, p):
+                v = chainer.Variable(tools.plain(x))
+                window = (p.kh, p.kw), (p.sy, p.sx), (p.pad_lh, p.pad_lw), True
+                with chainer.using_config("use_ideep", "never"), chainer.force_backprop_mode():
+                    graph = v, chainer.functions.max_pooling_2d(v, *window)
+                _count("pool")
+                workspace = ideep.array(np.zeros(graph[1].shape, np.float32))
+                workspace._ideepdoctor = graph
+                return ideep.array(graph[1].data), workspace
+            if awkward(x, p):
+                _count("pool")
+                x = ideep.array(tools.plain(x))
+        except Exception as error:
+            _problem("pool", error)
+        return original_forward(x, p)
+
+    def backward(x, gy, workspace, p):
+        try:
+            if awkward(x, p):
+                _count("pool")
+                x, gy = ideep.array(tools.plain(x)), ideep.array(tools.plain(gy))
+        except Exception as error:
+            _problem("pool", error)
+        return original_backward(x, gy, workspace, p)
+
+    tools.replace("pooling2D", "Forward", forward)
+    tools.replace("pooling2D", "Backward", backward)
 
 
 INSTALL = dict((name, globals()["_install_" + name]) for name in NAMES)

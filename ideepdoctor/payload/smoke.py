@@ -403,6 +403,11 @@ def columns(functions, h):
     return functions.im2col(h, 3, pad=1)
 
 
+def awkward_pooling(functions, h):
+    """Average pooling whose pad and stride are both above one."""
+    return functions.average_pooling_2d(h, 5, 2, 2)
+
+
 def raw_power(lab):
     """The square of a convolution's output as an array, not as a Variable."""
     x, w = lab.arrays((2, 16, 8, 8), (16, 16, 3, 3))
@@ -470,6 +475,7 @@ def cases():
         Case(hazards, "fixed_batch_normalization", of_one + ", then relu", "H9", fixed_batch_normalization),
         Case(hazards, "pickle", "a model after to_intel64()", "H10", pickled),
         Case(hazards, "power", "array ** 2 " + of_one, "H11", raw_power),
+        Case(hazards, "average_pooling", "5x5, stride 2, pad 2, " + of_one, "H17", after_convolution(awkward_pooling)),
         Case(hazards, "im2col", "3x3, " + of_one, "H15", after_convolution(columns)),
         Case(hazards, "relu", "of minus infinity, (2,16,8,8)", "H16", rectify_infinity),
     ]

@@ -58,6 +58,7 @@ from ideepdoctor.rules.idp615 import IDP615
 from ideepdoctor.rules.idp616 import IDP616
 from ideepdoctor.rules.idp617 import IDP617
 from ideepdoctor.rules.idp618 import IDP618
+from ideepdoctor.rules.idp619 import IDP619
 from ideepdoctor.rules.idp701 import IDP701
 from ideepdoctor.rules.idp702 import IDP702
 
@@ -117,6 +118,7 @@ RULES: tuple[type[Rule], ...] = (
     IDP616,
     IDP617,
     IDP618,
+    IDP619,
     IDP701,
     IDP702,
 )

@@ -111,7 +111,7 @@ def pair(chainer: str, ideep4py: str) -> Pair:
     return Pair.RIGHT if with_chainer == Version("5.0.0rc1") else Pair.UNUSED
 
 
-_ALL_HAZARDS = frozenset({"H1", "H2", "H3", "H4", "H5", "H7", "H8", "H9", "H10", "H11", "H14", "H15", "H16"})
+_ALL_HAZARDS = frozenset({"H1", "H2", "H3", "H4", "H5", "H7", "H8", "H9", "H10", "H11", "H14", "H15", "H16", "H17"})
 
 GUARDED = (
     ("2.0.0.post3", "5.0.0rc1", "7.8.1", _ALL_HAZARDS),

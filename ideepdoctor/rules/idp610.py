@@ -47,7 +47,7 @@ class IDP610(Rule):
 
     title = "Nothing corrects the known faults of this ideep4py"
     severity = Severity.ERROR
-    requires = ("IDP201", "IDP301", "IDP302", "IDP303", "IDP304", "IDP401")
+    requires = ("IDP201", "IDP301", "IDP302", "IDP303", "IDP304")
     fix = FixSafety.SAFE
     ok = (
         Example("the guard is there"),

@@ -7,7 +7,7 @@ from typing import Any
 from ideepdoctor.model.facts import Facts, OpCheck
 from ideepdoctor.model.findings import Evidence
 
-KNOWN = ("H1", "H2", "H3", "H4", "H5", "H7", "H8", "H9", "H10", "H11", "H14", "H15", "H16", "to_intel64-bn")
+KNOWN = ("H1", "H2", "H3", "H4", "H5", "H7", "H8", "H9", "H10", "H11", "H14", "H15", "H16", "H17", "to_intel64-bn")
 """Hazards that have a rule of their own."""
 
 

@@ -228,6 +228,18 @@ if hasattr(F, "slstm"):
     case("plain", "slstm")(lambda: compare(lambda x, w: slow_lstm(conv(x, w)), weights))
 
 
+def pooled(function, size, stride, pad, **options):
+    def run(x, w):
+        return function(conv(x, w), size, stride, pad, **options)
+    return compare(run, [normal((2, 16, 9, 9), 1), normal((16, 16, 3, 3), 2)])
+
+
+case("pool", "average, pad 2")(lambda: pooled(F.average_pooling_2d, 5, 2, 2))
+case("pool", "max, pad 2")(lambda: pooled(F.max_pooling_2d, 5, 2, 2))
+case("pool", "max, pad 3, stride 3")(lambda: pooled(F.max_pooling_2d, 7, 3, 3))
+case("pool beyond", "2, stride 3", True)(lambda: pooled(F.max_pooling_2d, 2, 3, 0))
+
+
 @case("relu", "-inf")
 def _():
     x = normal(SHAPE, 3)
@@ -796,7 +808,7 @@ Guarded = Callable[..., str]
 OLD = ("--stack", "chainer5.4.0-ideep4py2.0.0.post3")
 MIDDLE = ("--stack", "chainer6.7.0-ideep4py2.0.0.post3")
 NAMES = ("bn", "product", "load", "concat", "split", "lrn", "maxpool", "fixedbn", "power", "operand", "pickle")
-NAMES += ("plain", "relu")
+NAMES += ("plain", "relu", "pool")
 
 
 @pytest.fixture(scope="module")
@@ -848,7 +860,7 @@ def test_wrong_or_dying_without_it_and_right_with_it(guarded: Guarded, stack: tu
     for group in ("concat", "split", "operand"):
         assert wrong.kinds(group) == {"died"}, group
     assert wrong.kinds("power") == wrong.kinds("plain") == {"raised"}
-    assert wrong.kinds("relu") == {"wrong"}
+    assert wrong.kinds("relu") == wrong.kinds("pool") == {"wrong"}
     assert wrong.kinds("fixedbn") == (set() if old else {"raised"})
     assert wrong.kinds("pickle") == ({"raised", "died"} if stack[0] == "2.7" else {"raised"})
     # Chainer 5 hands BatchNormalization arrays of unequal layouts, which is wrong with one thread, too.

@@ -55,7 +55,8 @@ def test_mended_by_hash_and_given_back(broken_copy, case, command):
     mended = doctor(*command, "--python", str(env), "--yes", "--format", "json")
     assert mended.code == 0, mended.stdout + mended.stderr
     assert mended.document["applied"] is True
-    assert mended.codes() == []
+    # Pooling with pad and stride above one is wrong with ideep4py 1.0.4, and nothing corrects it.
+    assert set(mended.codes()) <= ({"IDP619"} if case == "release" else set())
     assert mended.document["proof"]["used"] is True
     healthy = doctor("diagnose", "--python", str(env), "--format", "json")
     assert healthy.document["summary"]["status"] == "healthy"
@@ -140,7 +141,18 @@ def test_the_talk_stack_on_an_emulated_intel_cpu(made):
     assert answer.document["proof"]["kernel"].startswith("jit:")
     # The guard knows nothing about this pair: what is wrong with it stays, and is said.
     assert {"IDP608", "IDP605"} <= set(answer.codes("warning")) and answer.codes("error") == []
-    assert set(answer.codes()) <= {"IDP604", "IDP605", "IDP608", "IDP609", "IDP613", "IDP615", "IDP616"}
+    assert set(answer.codes()) <= {
+        "IDP604",
+        "IDP605",
+        "IDP608",
+        "IDP609",
+        "IDP613",
+        "IDP615",
+        "IDP616",
+        "IDP617",
+        "IDP618",
+        "IDP619",
+    }
     assert answer.codes("info") == ["IDP112"]
 
 

@@ -171,7 +171,8 @@ for number in (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1, signal.SIGHUP): si
 print(os.getpid())
 while True: time.sleep(0.02)
 """
-    process = started(python, code)
+    # In a group of its own: the kernel stops no process of a group that nobody looks after, as CI's may be.
+    process = started(python, code, process_group=0)
     assert process.stdout is not None
     assert int(process.stdout.readline()) == process.pid
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1, signal.SIGHUP):

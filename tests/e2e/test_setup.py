@@ -16,6 +16,7 @@ from tests.e2e.environments import doctor
 pytestmark = pytest.mark.e2e
 
 HAZARDS = {"IDP603", "IDP604", "IDP605", "IDP609", "IDP612", "IDP613", "IDP614", "IDP615", "IDP616"}
+HAZARDS |= {"IDP617", "IDP618", "IDP619"}
 """What is wrong with a clean 2.0.0.post3 whatever the number of threads; IDP602 needs two and more."""
 SCHEMA = json.loads((Path(__file__).parents[2] / "ideepdoctor" / "render" / "report.schema.json").read_text("utf-8"))
 

@@ -114,11 +114,12 @@ def test_wrong_batch_normalization_is_found_where_it_is_and_nowhere_else(made: M
 def test_chainer_4_with_its_own_ideep_has_few_faults(made: Made, version: str, monkeypatch: pytest.MonkeyPatch) -> None:
     python = python_of(made, version, "--stack", "chainer4.5.0-ideep4py1.0.4")
     seen = smoke(python, threads=3)
-    assert healthy(seen), [check for check in seen.checks if check.status != "right"]
+    # Its pooling is wrong for plain arrays, too: the guard leaves it.
+    assert {check.hazard for check in seen.checks if check.status != "right"} == {"H17"}
     monkeypatch.setenv("IDEEPDOCTOR_GUARD", "off")
     bare = smoke(python, threads=3)
     faults = {check.hazard for check in bare.checks if check.status != "right"}
-    assert {"H5", "H7", "H10", "H11"} <= faults <= {"H5", "H7", "H8", "H9", "H10", "H11"}
+    assert {"H5", "H7", "H10", "H11"} <= faults <= {"H5", "H7", "H8", "H9", "H10", "H11", "H15", "H16", "H17"}
     assert statuses(bare, "H7") == {"crashed"}
     assert statuses(bare, "H2") == statuses(bare, "H3") == statuses(bare, "H4") == {"right"}
 

@@ -53,7 +53,7 @@ def test_their_syntax_is_valid_from_2_7_on(written: list[str]) -> None:
     assert done.returncode == 0, done.stdout
 
 
-@pytest.mark.parametrize("version", ["2.7", "3.5", "3.6", "3.7", "3.8", "3.13"])
+@pytest.mark.parametrize("version", ["2.7", "3.6", "3.7", "3.8", "3.13"])
 def test_every_one_compiles(version: str, written: list[str]) -> None:
     code = "import sys\nfor path in sys.argv[1:]:\n    compile(open(path).read(), path, 'exec')\n"
     words = [legacy_python(version), "-B", "-c", code, *written]

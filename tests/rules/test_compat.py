@@ -188,6 +188,7 @@ HAZARD_OF = {
     "lrn": "H14",
     "plain": "H15",
     "relu": "H16",
+    "pool": "H17",
 }
 
 
