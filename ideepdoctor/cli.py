@@ -337,7 +337,7 @@ def guard(
     fail_on: FailOnOption = Threshold.ERROR,
     verbose: VerboseOption = False,
 ) -> None:
-    """What corrects the known faults of Chainer with ideep4py in an environment: show it, enable it, disable it."""
+    """Show, enable or disable what corrects known faults of Chainer with ideep4py."""
     from ideepdoctor.commands import guard as command
 
     target = _target(python, emulator)
