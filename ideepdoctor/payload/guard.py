@@ -47,7 +47,7 @@ CORRECTIONS = (
         "plain",
         "IDP617",
         "H15",
-        "im2col, as_strided and slstm, which took an array of iDeep for one of a GPU, and raised",
+        "functions that know only NumPy's arrays and raised: im2col, as_strided, slstm; huber_loss of Chainer 5",
     ),
     ("relu", "IDP618", "H16", "relu of minus infinity, which gave NaN"),
 )
@@ -899,12 +899,34 @@ def _install_plain(tools):
 
     places = ("array.im2col", "Im2Col"), ("array.as_strided", "AsStrided")
     places += ("rnn.slstm", "SLSTM"), ("activation.slstm", "SLSTM")  # Chainer 7, and before
+    old = str(tools.chainer.__version__).startswith("5.")
+    if old:  # NumPy's functions were to write into arrays of iDeep
+        places += (("loss.huber_loss", "HuberLoss"),)
+        _clip_gradients(tools)
     for module, first in places:
         for name in (first, first + "Grad"):
             kind = getattr(sys.modules.get("chainer.functions." + module), name, None)
             original = kind and kind.__dict__.get("forward")
             if original is not None and not getattr(original, "_ideepdoctor", False):
                 kind.forward = wrapped(original)
+
+
+def _clip_gradients(tools):
+    """Let the hook GradientHardClipping clip a copy of an array of iDeep, in the same layout."""
+    hook = getattr(sys.modules.get("chainer.optimizer_hooks.gradient_hard_clipping"), "GradientHardClipping", None)
+    original = hook and hook.__dict__.get("__call__")
+    if original is None or getattr(original, "_ideepdoctor", False):
+        return
+
+    def clip(self, rule, param):
+        grad = param.grad
+        if not isinstance(grad, tools.mdarray):
+            return original(self, rule, param)
+        _count("plain")
+        param.grad = tools.like(grad, tools.np.clip(tools.plain(grad), self.lower_bound, self.upper_bound))
+
+    clip._ideepdoctor = True
+    hook.__call__ = clip
 
 
 def _install_relu(tools):

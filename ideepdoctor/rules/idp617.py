@@ -16,6 +16,7 @@ class IDP617(HazardRule):
     Why it matters
         These functions look for NumPy's arrays, and take anything else for an array of a GPU: ``CUDA environment is not
         correctly set up``, ``'object' object has no attribute 'empty'``, on a machine that was never to have a GPU.
+        With Chainer 5 F.huber_loss and the hook GradientHardClipping raise, too.
 
     How to fix
         ``ideepdoctor fix`` leaves the guard in the environment, which corrects it inside Chainer. By hand: ``h + 0`` as

@@ -26,11 +26,6 @@ OPS = "bn,products,load,optimizers,max_pooling,concat,split_axis,fixed_batch_nor
 """Operations among whose first cases every hazard is."""
 
 # What the guard does not correct, by (operation, status): to be taken out of here as it learns.
-LEFT_WITH_5 = {
-    ("huber_loss", "raised"),
-    ("optimizer", "raised"),  # the hook GradientHardClipping
-}
-"""What the guard does not correct, with Chainer 5 alone: NumPy's functions that are to write into iDeep's arrays."""
 UNNAMED = {
     ("max_pooling_2d", "wrong"),  # its input was read in between
     ("mdarray", "crashed"),  # float64
@@ -223,4 +218,4 @@ def test_the_whole_catalogue_with_the_guard(made: Made, stack: tuple[str, ...]) 
     env, _ = made(*stack)
     data = certify(env, "--fresh").document["certify"]
     assert data["complete"] and data["guard"]["active"]
-    assert set(failing(data)) <= (LEFT_WITH_5 if "5.4.0" in str(stack) else set())
+    assert failing(data) == {}

@@ -240,6 +240,31 @@ case("pool", "max, pad 3, stride 3")(lambda: pooled(F.max_pooling_2d, 7, 3, 3))
 case("pool beyond", "2, stride 3", True)(lambda: pooled(F.max_pooling_2d, 2, 3, 0))
 
 
+def huber(reduce):
+    arrays = [normal(SHAPE, 1), normal((16, 16, 3, 3), 2), normal((16, 16, 3, 3), 3)]
+    return compare(lambda x, w, v: F.huber_loss(conv(x, w), conv(x, v), 1.0, reduce=reduce), arrays)
+
+
+case("old", "huber_loss", True)(lambda: huber("no"))
+case("old", "huber_loss, summed", True)(lambda: huber("sum_along_second_axis"))
+
+
+@case("old", "GradientHardClipping", True)
+def _():
+    results, hooks = [], getattr(chainer, "optimizer_hooks", chainer.optimizer)
+    for context in (ideep, plain):
+        link = L.Convolution2D(16, 16, 3, initialW=normal((16, 16, 3, 3), 4))
+        with context():
+            link.to_intel64()
+            optimizer = chainer.optimizers.SGD(0.01)
+            optimizer.setup(link)
+            optimizer.add_hook(hooks.GradientHardClipping(-0.5, 0.5))
+            for _ in range(3):
+                optimizer.update(lambda: F.sum(F.square(link(normal(SHAPE, 5)))))
+        results.append(np.array(link.W.data))
+    return True, [results]
+
+
 @case("relu", "-inf")
 def _():
     x = normal(SHAPE, 3)
