@@ -8,9 +8,14 @@ import tempfile
 from collections.abc import Callable, Iterator
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from ideepdoctor.system import RealSystem
 from ideepdoctor.targets.find import Found, discover
+
+# A busy machine takes its time; none of these tests is about that.
+settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("patient")
 
 
 @pytest.fixture(scope="session", autouse=True)
