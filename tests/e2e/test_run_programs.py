@@ -117,7 +117,8 @@ print(sorted(told.items()))
 """  # fmt: skip
 
 
-def test_its_surroundings_are_those_of_the_caller(python: str, tmp_path: Path):
+def test_its_surroundings_are_those_of_the_caller(python: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.delenv("IDEEPDOCTOR_SET", raising=False)  # another test of this process may have left it
     ignored = (signal.SIGHUP, signal.SIGTERM, signal.SIGUSR2, signal.SIGINT)
 
     def before() -> None:
