@@ -20,6 +20,7 @@ from ideepdoctor.proof.certify_data import Case, Model, Plan, Setting
 from ideepdoctor.proof.certify_order import ordered, seconds_of, selected, settings_of
 from ideepdoctor.proof.certify_report import as_smoke, failures, judged, memory, rows
 from ideepdoctor.proof.certify_store import Store
+from ideepdoctor.rules.installed import variable
 from ideepdoctor.targets.target import Target, payload_source
 from ideepdoctor.treatment.state import state_folder
 
@@ -78,7 +79,7 @@ def certify(session: Session, options: CertifyOptions) -> Report:
     run.pairs = ordered(cases, settings)
     run.deadline = None if budget is None else started + budget
     run.told = lambda done, count, name: session.progress.step(done + 1, count, f"certify, threads: {name}")
-    kept = sum(1 for case, setting in run.pairs if (case.key, setting.name) in run.results)
+    kept = _known(run)
     try:
         run.go()
     except KeyboardInterrupt as error:
@@ -124,15 +125,14 @@ def _run(session: Session, target: Target, facts: Facts, plan: Plan, fresh: bool
     """A run that goes on from what is kept for this target as it is now."""
     guard = None if plan.guard is None else {name: plan.guard[name] for name in ("digest", "active", "corrections")}
     packages = {name: getattr(facts.package(name), "version", None) for name in ("chainer", "ideep4py", "numpy")}
-    seen = facts.variables.inherited if facts.variables.effective is None else facts.variables.effective
     identity = {
         "target": {**asdict(facts.target), "reason": "", "python": facts.python.executable},
         "version": facts.python.version,
         "packages": packages,
         "cpu": {"vendor": facts.cpu.vendor, "model": facts.cpu.model_name, "flags": sorted(facts.cpu.flags or ())},
         "guard": guard,
-        "IDEEPDOCTOR_GUARD": seen.get("IDEEPDOCTOR_GUARD"),
-        "OMP_NUM_THREADS": seen.get("OMP_NUM_THREADS"),
+        "IDEEPDOCTOR_GUARD": variable(facts, "IDEEPDOCTOR_GUARD"),
+        "OMP_NUM_THREADS": variable(facts, "OMP_NUM_THREADS"),
         "payload": hashlib.sha256(payload_source("certify")).hexdigest(),
     }
     store = Store(session.system, state_folder(session.environ), identity)
@@ -142,7 +142,7 @@ def _run(session: Session, target: Target, facts: Facts, plan: Plan, fresh: bool
 
 
 def _known(run: Run) -> int:
-    return sum(1 for case, setting in run.pairs if (case.key, setting.name) in run.results)
+    return sum(1 for case, setting in run.pairs if _has(run, case, setting))
 
 
 def _report(

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 
 from ideepdoctor.lint.base import Check, Note, Sample
 from ideepdoctor.lint.flow import Step
-from ideepdoctor.lint.layout import Layouts
-from ideepdoctor.lint.links import Links
+from ideepdoctor.lint.layout import Layouts, calls_with_layouts
 from ideepdoctor.lint.module import Module
 from ideepdoctor.lint.objects import Objects
 from ideepdoctor.model.findings import Severity
@@ -80,14 +79,8 @@ class IDP910(Check):
 
     def check(self, module: Module) -> Iterator[Note]:
         """Look at what each consumer of an LRN is given."""
-        if module.never():
-            return
-        links = Links(module)
-        for objects in module.functions():
-            layouts = Layouts(module, links, objects)
-            for step in objects.flow.calls():
-                assert isinstance(step.node, ast.Call)
-                yield from self._consumer(module, layouts, objects, step, step.node)
+        for call, step, layouts, objects in calls_with_layouts(module):
+            yield from self._consumer(module, layouts, objects, step, call)
 
     def _consumer(
         self, module: Module, layouts: Layouts, objects: Objects, step: Step, call: ast.Call

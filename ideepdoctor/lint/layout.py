@@ -159,12 +159,18 @@ def axis_is_channels(call: ast.Call, position: int = 1, *, given: bool = False) 
 
 def ideep_calls(module: Module, path: str) -> Iterator[tuple[ast.Call, Step, Layouts]]:
     """Calls of a function (dotted path) where iDeep is not switched off, each with its step and the layouts there."""
+    for call, step, layouts, _ in calls_with_layouts(module):
+        if module.path(call) == path and module.around(call, "use_ideep") != "never":
+            yield call, step, layouts
+
+
+def calls_with_layouts(module: Module) -> Iterator[tuple[ast.Call, Step, Layouts, Objects]]:
+    """Every call of a module that does not switch iDeep off as a whole; with what is known of the function around."""
     if module.never():
         return
     links = Links(module)
     for objects in module.functions():
         layouts = Layouts(module, links, objects)
         for step in objects.flow.calls():
-            call = step.node
-            if isinstance(call, ast.Call) and module.path(call) == path and module.around(call, "use_ideep") != "never":
-                yield call, step, layouts
+            assert isinstance(step.node, ast.Call)
+            yield step.node, step, layouts, objects

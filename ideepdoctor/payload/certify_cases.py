@@ -7,7 +7,7 @@ networks, as large as time and memory allow, last. A case is an object of JSON (
 import json
 
 from certify_ops import ELEMENTWISE, pair, product  # noqa: E402
-from lab import cache_bytes, exposing_shape  # noqa: E402
+from lab import SEEN_WRONG, cache_bytes, exposing_shape  # noqa: E402
 
 # Bounds on a batch of a published layer: multiplications and additions of a forward pass, elements of the input or the
 # output, of the matrix that NumPy makes of the input. One image is tried whatever it takes.
@@ -115,16 +115,6 @@ NORMALIZED = (
 )
 LOCALLY_NORMALIZED = (("AlexNet", 96, 55), ("AlexNet", 256, 27), ("GoogLeNet", 64, 56), ("GoogLeNet", 192, 56))
 
-# Shapes at which the gradients of BatchNormalization were seen to be wrong with 2 to 8 threads.
-SEEN_WRONG = (
-    (8, 16, 56, 56),
-    (32, 16, 28, 28),
-    (4, 3, 112, 112),
-    (8, 64, 56, 56),
-    (8, 32, 56, 56),
-    (32, 32, 28, 28),
-    (32, 64, 28, 28),
-)
 # Of two letters: how the input and how the gradient of the output arrive.
 LAYOUTS = ("pp", "bp", "pb", "bb")
 

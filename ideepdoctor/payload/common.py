@@ -13,7 +13,8 @@ import sys
 import threading
 import time
 
-PY2 = sys.version_info[0] == 2
+from surroundings import PY2, leave_no_core_files, native
+
 TEXT = type(b"".decode("ascii"))
 KEPT_BYTES = 1 << 20  # of each stream of a child: an import that prints without end must not fill the memory
 
@@ -60,11 +61,6 @@ def clean(value):
     return text(value) if isinstance(value, (bytes, TEXT)) else value
 
 
-def native(data):
-    """Return bytes of a file or an environment as the text type that paths have."""
-    return data if PY2 else data.decode(sys.getfilesystemencoding(), "surrogateescape")
-
-
 def with_paths(value):
     """Return the value with every text in it as the type that paths have."""
     if isinstance(value, dict):
@@ -76,32 +72,12 @@ def with_paths(value):
     return value
 
 
-def inherited_environment(held):
-    """Return the variables that the user has: a .pth file may have changed os.environ since this process was started,
-    and those in ``held`` were kept from it.
-    """
-    try:
-        with open("/proc/self/environ", "rb") as stream:
-            pairs = [item.split(b"=", 1) for item in stream.read().split(b"\0") if b"=" in item]
-    except (IOError, OSError):
-        pairs = []
-    environment = dict((native(name), native(value)) for name, value in pairs) or dict(os.environ)
-    environment.update(held)
-    return environment
-
-
 def begin():
     """Return the cookie and the request of this payload, in the folder and with the limits that it is to work in."""
     cookie = sys.argv[1]
     request = with_paths(json.loads(base64.urlsafe_b64decode(sys.argv[2].encode("ascii")).decode("ascii")))
     request["emulator"] = request.get("emulator") or []
-    try:
-        import resource
-
-        # A child that aborts leaves no core file in the folder where the user stands.
-        resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
-    except (ImportError, ValueError, OSError):
-        pass
+    leave_no_core_files()
     if request.get("cwd"):
         try:
             os.chdir(request["cwd"])

@@ -829,25 +829,26 @@ def _install_lrn(tools):
     tools.replace("localResponseNormalization", "Backward", backward)
 
 
+def _pooled_by_numpy(tools, x, p):
+    """Variables of the input and of what NumPy makes of it; the workspace keeps them for the way back."""
+    x, size = tools.chainer.Variable(tools.plain(x)), tools.chainer.utils.conv.get_conv_outsize
+    cover_all = size(x.shape[2], p.kh, p.sy, p.pad_lh, True), size(x.shape[3], p.kw, p.sx, p.pad_lw, True)
+    window = (p.kh, p.kw), (p.sy, p.sx), (p.pad_lh, p.pad_lw), cover_all == tuple(p.out_dims)[2:]
+    with tools.chainer.using_config("use_ideep", "never"), tools.chainer.force_backprop_mode():
+        return x, tools.chainer.functions.max_pooling_2d(x, *window)
+
+
 def _install_maxpool(tools):
     np, ideep, chainer = tools.np, tools.ideep, tools.chainer
     original_forward, original_backward = ideep.pooling2D.Forward, ideep.pooling2D.Backward
     maximum = ideep.pooling2DParam.pooling_max
-
-    def by_numpy(x, p):
-        x = chainer.Variable(tools.plain(x))
-        size = chainer.utils.conv.get_conv_outsize
-        cover_all = size(x.shape[2], p.kh, p.sy, p.pad_lh, True), size(x.shape[3], p.kw, p.sx, p.pad_lw, True)
-        window = (p.kh, p.kw), (p.sy, p.sx), (p.pad_lh, p.pad_lw), cover_all == tuple(p.out_dims)[2:]
-        with chainer.using_config("use_ideep", "never"), chainer.force_backprop_mode():
-            return x, chainer.functions.max_pooling_2d(x, *window)
 
     def forward(x, p):
         result = original_forward(x, p)
         try:
             if p.algo_kind == maximum and tools.has_nan(x):
                 workspace = result[1]  # a new object each time that it is asked for
-                workspace._ideepdoctor = graph = by_numpy(x, p)
+                workspace._ideepdoctor = graph = _pooled_by_numpy(tools, x, p)
                 result = ideep.array(graph[1].data), workspace
                 _count("maxpool")
         except Exception as error:
@@ -948,7 +949,7 @@ def _install_relu(tools):
 
 
 def _install_pool(tools):
-    np, ideep, chainer = tools.np, tools.ideep, tools.chainer
+    np, ideep = tools.np, tools.ideep
     original_forward, original_backward = ideep.pooling2D.Forward, ideep.pooling2D.Backward
     maximum = ideep.pooling2DParam.pooling_max
 
@@ -964,10 +965,7 @@ def _install_pool(tools):
     def forward(x, p):
         try:
             if p.algo_kind == maximum and "maxpool" in STATE.active and beyond(x, p):
-                v = chainer.Variable(tools.plain(x))
-                window = (p.kh, p.kw), (p.sy, p.sx), (p.pad_lh, p.pad_lw), True
-                with chainer.using_config("use_ideep", "never"), chainer.force_backprop_mode():
-                    graph = v, chainer.functions.max_pooling_2d(v, *window)
+                graph = _pooled_by_numpy(tools, x, p)
                 _count("pool")
                 workspace = ideep.array(np.zeros(graph[1].shape, np.float32))
                 workspace._ideepdoctor = graph

@@ -30,16 +30,14 @@ import time
 
 from common import (
     CHILD,
-    PY2,
     Child,
     answer_with,
     begin,
-    inherited_environment,
-    native,
     python_child,
     text,
     with_paths,
 )
+from surroundings import PY2, inherited_environment, native
 
 PREAD = getattr(os, "pread", None)
 SCANDIR = getattr(os, "scandir", None)

@@ -31,7 +31,8 @@ sys.path[:] = [entry for entry in sys.path if entry != ""]  # a json.py in the c
 
 import time
 
-from common import Child, answer_with, begin, inherited_environment
+from common import Child, answer_with, begin
+from surroundings import inherited_environment
 
 STAGES = ("import first", "import second", "ideep4py op", "other op")
 AT_ONCE = 2

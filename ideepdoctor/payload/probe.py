@@ -32,10 +32,10 @@ from common import (
     Child,
     answer_with,
     begin,
-    inherited_environment,
     python_child,
     text,
 )
+from surroundings import inherited_environment
 
 ALLOWED_PREFIXES = ("CHAINER_", "DNNL_", "GOMP_", "KMP_", "MALLOC_", "MKL_", "MKLDNN_", "OMP_", "ONEDNN_", "OPENBLAS_")
 ALLOWED_NAMES = frozenset(

@@ -34,6 +34,7 @@ import time  # noqa: E402
 from lab import (  # noqa: E402
     LEAST_TERMS,
     MOST_ELEMENTS,
+    SEEN_WRONG,
     Child,
     Group,
     NotRun,
@@ -48,17 +49,6 @@ from lab import (  # noqa: E402
     serve,
 )
 
-# Shapes at which BatchNormalization's gradients were seen to be wrong: the first three with 2 threads; the first two,
-# the fourth and the last with 3; the fifth and sixth with 4; the fourth and the last with 8.
-SEEN_WRONG = (
-    (8, 16, 56, 56),
-    (32, 16, 28, 28),
-    (4, 3, 112, 112),
-    (8, 64, 56, 56),
-    (8, 32, 56, 56),
-    (32, 32, 28, 28),
-    (32, 64, 28, 28),
-)
 CONV_TIMED = (8, 64, 128, 3, 28)
 REPEATS = 9
 

@@ -114,16 +114,12 @@ while sys.stdin.readline():
 NETS = ("Plain", "LRN", "BN", "Wrong")
 
 
-class Worker:
-    """A process that takes a step when asked."""
+class Stepper:
+    """A process that takes a step when asked; ``first`` is what it said when it was ready."""
 
-    def __init__(self, python: str, folder: str, net: str, batch: int, guarded: bool, ideep: str) -> None:
-        code = ("import sys; sys.path.append(sys.argv.pop()); import _ideepdoctor_guard\n" if guarded else "") + PROGRAM
-        words = [python, "-c", code, net, str(batch), *([folder] if guarded else [])]
-        # Waiting threads sleep at once, and do not disturb the next process.
-        env = {**os.environ, "CHAINER_USE_IDEEP": ideep, "KMP_BLOCKTIME": "0"}
+    def __init__(self, words: list[str], env: dict[str, str]) -> None:
         self.process = subprocess.Popen(words, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        self.applied = self.read().split()[1:]
+        self.first = self.read()
 
     def read(self) -> str:
         assert self.process.stdout is not None
@@ -145,6 +141,14 @@ class Worker:
         self.process.wait()
 
 
+def worker(python: str, folder: str, net: str, batch: int, guarded: bool, ideep: str) -> Stepper:
+    """A process with or without the guard."""
+    code = ("import sys; sys.path.append(sys.argv.pop()); import _ideepdoctor_guard\n" if guarded else "") + PROGRAM
+    words = [python, "-c", code, net, str(batch), *([folder] if guarded else [])]
+    # Waiting threads sleep at once, and do not disturb the next process.
+    return Stepper(words, {**os.environ, "CHAINER_USE_IDEEP": ideep, "KMP_BLOCKTIME": "0"})
+
+
 def quartiles(values: list[float]) -> str:
     low, middle, high = statistics.quantiles(values, n=4)
     return f"{middle:.3f} (quartiles {low:.3f} to {high:.3f}, range {min(values):.3f} to {max(values):.3f})"
@@ -152,9 +156,9 @@ def quartiles(values: list[float]) -> str:
 
 def measure(python: str, folder: str, net: str, batch: int, rounds: int) -> None:
     workers = {
-        "guarded": Worker(python, folder, net, batch, True, "auto"),
-        "unguarded": Worker(python, folder, net, batch, False, "auto"),
-        "numpy": Worker(python, folder, net, batch, False, "never"),
+        "guarded": worker(python, folder, net, batch, True, "auto"),
+        "unguarded": worker(python, folder, net, batch, False, "auto"),
+        "numpy": worker(python, folder, net, batch, False, "never"),
     }
     seconds: dict[str, list[tuple[float, ...]]] = {name: [] for name in workers}
     order = list(workers)
@@ -163,9 +167,9 @@ def measure(python: str, folder: str, net: str, batch: int, rounds: int) -> None
             spent = workers[name].step()
             if turn:
                 seconds[name].append(spent)
-    for worker in workers.values():
-        worker.end()
-    print(f"{net}: corrected {' '.join(workers['guarded'].applied) or 'nothing'}")
+    for each in workers.values():
+        each.end()
+    print(f"{net}: corrected {' '.join(workers['guarded'].first.split()[1:]) or 'nothing'}")
     for index, what in enumerate(("passed", "of all processors")):
         series = {name: [spent[index] for spent in found] for name, found in seconds.items()}
         times = ", ".join(f"{name} {1000 * statistics.median(spent):.1f}" for name, spent in series.items())

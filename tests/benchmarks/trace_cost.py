@@ -13,13 +13,12 @@ from __future__ import annotations
 import argparse
 import os
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
 
-from guard_cost import NETS, PROGRAM, quartiles
+from guard_cost import NETS, PROGRAM, Stepper, quartiles
 
 from ideepdoctor.targets.target import payload_source
 
@@ -41,51 +40,28 @@ sizes = {"FewLayers": 16, "Plain"''',
 ).replace('net = {"Plain"', 'net = {"FewLayers": FewLayers, "Plain"')
 
 
-class Worker:
-    """A process that takes a step when asked."""
-
-    def __init__(self, python: str, start: str, records: str, net: str, batch: int, kind: str) -> None:
-        env = {**os.environ, "CHAINER_USE_IDEEP": "auto", "KMP_BLOCKTIME": "0", "IDEEPDOCTOR_GUARD": "off"}
-        if kind != "untraced":
-            env.update(PYTHONPATH=start, IDEEPDOCTOR_RUN="_ideepdoctor_trace", IDEEPDOCTOR_TRACE=records)
-        if kind == "every call":
-            env["IDEEPDOCTOR_TRACE_EVENTS"] = "1000000"
-        words = [python, "-c", SMALL, net, str(batch)]
-        self.process = subprocess.Popen(words, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        self.read()
-
-    def read(self) -> str:
-        assert self.process.stdout is not None
-        line = self.process.stdout.readline()
-        if not line:
-            sys.exit("a process ended early")
-        return line
-
-    def step(self) -> tuple[float, ...]:
-        """Seconds of one step: that passed, and of all processors."""
-        assert self.process.stdin is not None
-        self.process.stdin.write("step\n")
-        self.process.stdin.flush()
-        return tuple(map(float, self.read().split()))
-
-    def end(self) -> None:
-        assert self.process.stdin is not None
-        self.process.stdin.close()
-        self.process.wait()
+def worker(python: str, start: str, records: str, net: str, batch: int, kind: str) -> Stepper:
+    """A process that is traced, or not."""
+    env = {**os.environ, "CHAINER_USE_IDEEP": "auto", "KMP_BLOCKTIME": "0", "IDEEPDOCTOR_GUARD": "off"}
+    if kind != "untraced":
+        env.update(PYTHONPATH=start, IDEEPDOCTOR_RUN="_ideepdoctor_trace", IDEEPDOCTOR_TRACE=records)
+    if kind == "every call":
+        env["IDEEPDOCTOR_TRACE_EVENTS"] = "1000000"
+    return Stepper([python, "-c", SMALL, net, str(batch)], env)
 
 
 def measure(python: str, folder: Path, net: str, batch: int, rounds: int) -> None:
     records = folder / net
     records.mkdir()
-    workers = {kind: Worker(python, str(folder / "start"), str(records), net, batch, kind) for kind in KINDS}
+    workers = {kind: worker(python, str(folder / "start"), str(records), net, batch, kind) for kind in KINDS}
     seconds: dict[str, list[tuple[float, ...]]] = {kind: [] for kind in KINDS}
     for turn in range(rounds + 1):
         for kind in KINDS if turn % 2 else KINDS[::-1]:
             spent = workers[kind].step()
             if turn:
                 seconds[kind].append(spent)
-    for worker in workers.values():
-        worker.end()
+    for each in workers.values():
+        each.end()
     if len(list(records.glob("*.rows0"))) != 2:
         sys.exit("what was to be traced left no records")
     print(f"{net}, batch {batch}")
