@@ -16,12 +16,13 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn, Protocol
 
 from ideepdoctor.signals import held_back, wait_for
+from ideepdoctor.streams import Conversation, Dialogue, kill_group, read_lines
 
 Observer = Callable[[str], None]
 
@@ -93,6 +94,18 @@ class System(Protocol):
 
         Raises:
             KeyboardInterrupt: Ctrl-C; the process group has been killed before.
+        """
+        ...
+
+    def converse(self, argv: Sequence[str], *, env: Mapping[str, str] | None = None) -> Dialogue:
+        """Start a program without a shell and talk to it; the caller closes the conversation.
+
+        Args:
+            argv: the program and its arguments.
+            env: its whole environment; None: the doctor's own.
+
+        Raises:
+            OSError: it cannot be started.
         """
         ...
 
@@ -202,14 +215,32 @@ class RealSystem:
             except OSError as error:
                 return Completed(tuple(argv), 127, b"", b"", time.monotonic() - started, error=str(error))
             try:
-                errors, timed_out = _read_lines(process, started + timeout_seconds, on_line)
+                errors, timed_out = read_lines(process, started + timeout_seconds, on_line)
             except BaseException:
-                _kill_group(process)
+                kill_group(process)
                 raise
             out.seek(0)
             stdout = out.read()
         seconds = time.monotonic() - started
         return Completed(tuple(argv), process.returncode, stdout, errors, seconds, timed_out)
+
+    def converse(self, argv: Sequence[str], *, env: Mapping[str, str] | None = None) -> Conversation:
+        """See ``System.converse``."""
+        self._on_command(" ".join(argv))
+        errors = tempfile.TemporaryFile()  # noqa: SIM115 (the conversation closes it)
+        try:
+            process = subprocess.Popen(
+                list(argv),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                env=None if env is None else dict(env),
+                start_new_session=True,
+            )
+        except BaseException:
+            errors.close()
+            raise
+        return Conversation(process, errors)
 
     def become(self, argv: Sequence[str], env: Mapping[str, str]) -> NoReturn:
         """See ``System.become``."""
@@ -322,74 +353,6 @@ class RealSystem:
 def _ignored_by_python() -> list[signal.Signals]:
     """Signals that Python ignores for itself; a program that is started expects what a shell gives it."""
     return [getattr(signal, name) for name in ("SIGPIPE", "SIGXFSZ") if hasattr(signal, name)]
-
-
-def _read_lines(process: subprocess.Popen[bytes], deadline: float, on_line: Observer) -> tuple[bytes, bool]:
-    """Collect standard error line by line until the process ends; kill its group at the deadline."""
-    assert process.stderr is not None
-    collected = bytearray()
-    with contextlib.closing(process.stderr) as stream:
-        os.set_blocking(stream.fileno(), False)
-        timed_out = False
-        for chunk in _chunks(stream.fileno(), process, deadline):
-            if chunk is None:
-                timed_out = True
-                _kill_group(process)
-                break
-            before = collected.rfind(b"\n") + 1
-            collected += chunk
-            lines = collected[before:].split(b"\n")
-            for line in lines[:-1]:
-                on_line(line.decode("utf-8", "replace"))
-    process.wait()
-    return bytes(collected), timed_out
-
-
-def _chunks(descriptor: int, process: subprocess.Popen[bytes], deadline: float) -> Iterator[bytes | None]:
-    """Yield what comes on a non-blocking descriptor; None once at the deadline; ends when the process has ended."""
-    import select
-
-    while True:
-        left = deadline - time.monotonic()
-        if left <= 0:
-            yield None
-            return
-        # A short wait, because a grandchild may hold the pipe open after the process itself has ended.
-        ready, _, _ = select.select([descriptor], [], [], min(left, 0.05))
-        if ready:
-            chunk = os.read(descriptor, 65536)
-            if not chunk:
-                break
-            yield chunk
-        elif process.poll() is not None:
-            yield from _left_over(descriptor)
-            return
-    try:
-        process.wait(timeout=max(0.0, deadline - time.monotonic()))
-    except subprocess.TimeoutExpired:
-        yield None
-
-
-def _left_over(descriptor: int) -> Iterator[bytes]:
-    """Yield what an ended process has left in its pipe: it may have written after the last look, and then ended.
-
-    A pipe holds 1 MiB at most (fs.pipe-max-size), so a grandchild that goes on writing is not waited for.
-    """
-    for _ in range(16):
-        try:
-            chunk = os.read(descriptor, 65536)
-        except BlockingIOError:
-            return
-        if not chunk:
-            return
-        yield chunk
-
-
-def _kill_group(process: subprocess.Popen[bytes]) -> None:
-    """Kill the process and all that it started; it leads a session of its own."""
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
 
 
 def is_executable_file(path: Path) -> bool:

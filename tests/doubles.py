@@ -78,6 +78,50 @@ class EndedAs(BaseException):
         self.returncode = returncode
 
 
+Handler = Callable[[Call, Mapping[str, Any]], Mapping[str, Any] | int]
+"""Answers a request to a worker; an int: the worker ends with that code instead. ``verbose`` is printed before."""
+
+
+class FakeDialogue:
+    """A worker of bench that a function answers for."""
+
+    def __init__(self, call: Call, handler: Handler) -> None:
+        self.call, self.handler = call, handler
+        self.code: int | None = None
+        self._ready = b""
+        self._begun = False
+
+    def send(self, data: bytes) -> None:
+        if not self._begun:
+            size, _, source = data.partition(b"\n")
+            assert int(size) == len(source)
+            self._begun = True
+            return
+        if self.code is not None:
+            raise BrokenPipeError(32, "Broken pipe")
+        answer = self.handler(self.call, json.loads(data))
+        if isinstance(answer, int):
+            self.code = answer
+            return
+        cookie = self.call.argv[-2]
+        lines = "\n".join(answer.get("verbose", ()))
+        self._ready += f"{lines}\n{cookie}{json.dumps(dict(answer))}{cookie}".encode()
+
+    def receive(self, mark: bytes, count: int, timeout_seconds: float) -> bytes | None:
+        ready, self._ready = self._ready, b""
+        return ready if ready.count(mark) == count else None
+
+    def ended(self) -> int | None:
+        return self.code
+
+    def errors(self) -> str:
+        return "its last words\n"
+
+    def close(self, grace_seconds: float = 2.0) -> int:
+        self.code = 0 if self.code is None else self.code
+        return self.code
+
+
 @dataclass
 class FakeSystem:
     """A ``System`` that records every call and answers programs from a table.
@@ -94,6 +138,7 @@ class FakeSystem:
     """
 
     answers: list[tuple[Pattern, Answer]] = field(default_factory=list)
+    workers: list[tuple[Pattern, Handler]] = field(default_factory=list)
     files: dict[str, bytes] = field(default_factory=dict)
     fail_writes: OSError | None = None
     calls: list[Call] = field(default_factory=list)
@@ -139,6 +184,15 @@ class FakeSystem:
         return Completed(
             call.argv, answer.returncode, answer.stdout, answer.stderr, answer.seconds, answer.timed_out, answer.error
         )
+
+    def converse(self, argv: Sequence[str], *, env: Mapping[str, str] | None = None) -> FakeDialogue:
+        """A worker whose requests are answered by the first of ``workers`` that fits; else it cannot be started."""
+        call = Call("converse", tuple(argv), env=env)
+        self._record(call)
+        handler = next((handler for pattern, handler in self.workers if _matches(pattern, call)), None)
+        if handler is None:
+            raise FileNotFoundError(2, "No such file or directory", call.argv[0])
+        return FakeDialogue(call, handler)
 
     def become(self, argv: Sequence[str], env: Mapping[str, str]) -> NoReturn:
         self._record(Call("become", tuple(argv), env=env))
