@@ -11,11 +11,26 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
+from ideepdoctor.cli_bench import bench_app
+from ideepdoctor.cli_options import (
+    DryRunOption,
+    EmulatorOption,
+    FailOnOption,
+    FormatOption,
+    OutputOption,
+    PythonOption,
+    Threshold,
+    VerboseOption,
+    YesOption,
+    run_command,
+    target_options,
+    words_of,
+)
 from ideepdoctor.errors import Exit
 from ideepdoctor.options import Format, Output
 
 if TYPE_CHECKING:
-    from ideepdoctor.commands.session import Session, TargetOptions
+    from ideepdoctor.commands.session import Session
     from ideepdoctor.model.report import Report
 
 app = typer.Typer(
@@ -27,6 +42,9 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+
+
+app.add_typer(bench_app)
 
 
 class Exports(StrEnum):
@@ -46,52 +64,6 @@ class GuardAction(StrEnum):
     STATUS = "status"
     ENABLE = "enable"
     DISABLE = "disable"
-
-
-class Threshold(StrEnum):
-    """The mildest severity that makes a command end with 1."""
-
-    ERROR = "error"
-    WARNING = "warning"
-    NEVER = "never"
-
-
-PythonOption = Annotated[
-    str | None,
-    typer.Option("--python", "-p", envvar="IDEEPDOCTOR_PYTHON", help="Interpreter, version (3.7) or environment."),
-]
-EmulatorOption = Annotated[
-    str | None,
-    typer.Option("--emulator", envvar="IDEEPDOCTOR_EMULATOR", help='Start Python under this: "qemu-x86_64 -cpu max".'),
-]
-FormatOption = Annotated[Format, typer.Option("--format", "-f", envvar="IDEEPDOCTOR_FORMAT", help="text or json.")]
-OutputOption = Annotated[
-    str | None, typer.Option("--output", "-o", envvar="IDEEPDOCTOR_OUTPUT", help="Write the result to this file.")
-]
-FailOnOption = Annotated[
-    Threshold, typer.Option("--fail-on", envvar="IDEEPDOCTOR_FAIL_ON", help="Mildest severity that ends with 1.")
-]
-VerboseOption = Annotated[
-    bool, typer.Option("--verbose", "-v", envvar="IDEEPDOCTOR_VERBOSE", help="Evidence, notes, commands started.")
-]
-YesOption = Annotated[bool, typer.Option("--yes", "-y", envvar="IDEEPDOCTOR_YES", help="Do not ask.")]
-DryRunOption = Annotated[
-    bool, typer.Option("--dry-run", "-n", envvar="IDEEPDOCTOR_DRY_RUN", help="Show the plan, change nothing.")
-]
-
-
-def _run(name: str, command: Callable[[Session], Report], output: Output) -> NoReturn:
-    from ideepdoctor.terminal import run
-
-    run(name, command, output)
-
-
-def _target(python: str | None, emulator: str | None) -> TargetOptions:
-    import shlex
-
-    from ideepdoctor.commands.session import TargetOptions
-
-    return TargetOptions(python, tuple(shlex.split(emulator or "")))
 
 
 def _version(asked: bool) -> None:
@@ -143,8 +115,8 @@ def setup(
     from ideepdoctor.commands.setup import setup as command
 
     wanted = None if guard else False
-    options = SetupOptions(_target(python, emulator), env, in_place, stack, chainer, ideep, dry_run, wanted)
-    _run("setup", lambda session: command(session, options), Output(format, output, fail_on, verbose, yes))
+    options = SetupOptions(target_options(python, emulator), env, in_place, stack, chainer, ideep, dry_run, wanted)
+    run_command("setup", lambda session: command(session, options), Output(format, output, fail_on, verbose, yes))
 
 
 @app.command()
@@ -175,8 +147,10 @@ def diagnose(
     from ideepdoctor.commands.diagnose import DiagnoseOptions
     from ideepdoctor.commands.diagnose import diagnose as command
 
-    options = DiagnoseOptions(_target(python, emulator), facts, save_facts, quick, _words(select), _words(ignore))
-    _run("diagnose", lambda session: command(session, options), Output(format, output, fail_on, verbose))
+    options = DiagnoseOptions(
+        target_options(python, emulator), facts, save_facts, quick, words_of(select), words_of(ignore)
+    )
+    run_command("diagnose", lambda session: command(session, options), Output(format, output, fail_on, verbose))
 
 
 @app.command()
@@ -196,8 +170,8 @@ def fix(
     """Treat what diagnose finds, after asking, and check again."""
     from ideepdoctor.commands.fix import fix as command
 
-    target = _target(python, emulator)
-    _run(
+    target = target_options(python, emulator)
+    run_command(
         "fix",
         lambda session: command(session, target, unsafe=unsafe, dry_run=dry_run),
         Output(format, output, fail_on, verbose, yes),
@@ -219,8 +193,8 @@ def install(
     """Pin one release in an environment, by hash, or say why it cannot be right there."""
     from ideepdoctor.commands.install import install as command
 
-    target = _target(python, emulator)
-    _run(
+    target = target_options(python, emulator)
+    run_command(
         "install",
         lambda session: command(session, target, spec, dry_run=dry_run),
         Output(format, output, fail_on, verbose, yes),
@@ -240,7 +214,7 @@ def undo(
     """Take back what a run of the doctor did."""
     from ideepdoctor.commands.history import undo as command
 
-    _run("undo", lambda session: command(session, journal, force=force), Output(format, output, verbose=verbose))
+    run_command("undo", lambda session: command(session, journal, force=force), Output(format, output, verbose=verbose))
 
 
 @app.command()
@@ -253,7 +227,7 @@ def resume(
     """Finish a run that was killed."""
     from ideepdoctor.commands.history import resume as command
 
-    _run("resume", lambda session: command(session, journal), Output(format, output, verbose=verbose))
+    run_command("resume", lambda session: command(session, journal), Output(format, output, verbose=verbose))
 
 
 @app.command()
@@ -261,7 +235,7 @@ def history(format: FormatOption = Format.TEXT, output: OutputOption = None, ver
     """List the runs that changed something."""
     from ideepdoctor.commands.history import history as command
 
-    _run("history", command, Output(format, output, verbose=verbose))
+    run_command("history", command, Output(format, output, verbose=verbose))
 
 
 @app.command()
@@ -278,8 +252,8 @@ def cpu(
     """Show what this CPU has, what is left of it, and what each ideep4py needs."""
     from ideepdoctor.commands.cpu import cpu as command
 
-    target = _target(python, emulator)
-    _run("cpu", lambda session: command(session, target, why_not), Output(format, output, verbose=verbose))
+    target = target_options(python, emulator)
+    run_command("cpu", lambda session: command(session, target, why_not), Output(format, output, verbose=verbose))
 
 
 @app.command()
@@ -302,8 +276,8 @@ def libs(
     from ideepdoctor.commands.libs import LibsOptions
     from ideepdoctor.commands.libs import libs as command
 
-    options = LibsOptions(_target(python, emulator), deep=deep, tree=tree)
-    _run("libs", lambda session: command(session, options), Output(format, output, fail_on, verbose))
+    options = LibsOptions(target_options(python, emulator), deep=deep, tree=tree)
+    run_command("libs", lambda session: command(session, options), Output(format, output, fail_on, verbose))
 
 
 @app.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
@@ -322,8 +296,8 @@ def run(
     from ideepdoctor.commands.run import RunOptions
     from ideepdoctor.commands.run import run as command
 
-    options = RunOptions(_target(python, None), tuple(words or ()), auto=not no_auto, guard=not no_guard)
-    _run("run", lambda session: command(session, options), Output(Format.TEXT, verbose=verbose))
+    options = RunOptions(target_options(python, None), tuple(words or ()), auto=not no_auto, guard=not no_guard)
+    run_command("run", lambda session: command(session, options), Output(Format.TEXT, verbose=verbose))
 
 
 @app.command()
@@ -340,14 +314,14 @@ def guard(
     """Show, enable or disable what corrects known faults of Chainer with ideep4py."""
     from ideepdoctor.commands import guard as command
 
-    target = _target(python, emulator)
+    target = target_options(python, emulator)
 
     def act(session: Session) -> Report:
         if action is GuardAction.STATUS:
             return command.status(session, target)
         return command.switch(session, target, on=action is GuardAction.ENABLE)
 
-    _run("guard", act, Output(format, output, fail_on, verbose, yes))
+    run_command("guard", act, Output(format, output, fail_on, verbose, yes))
 
 
 @app.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
@@ -376,9 +350,9 @@ def trace(
     from ideepdoctor.commands.trace import trace as command
 
     options = TraceOptions(
-        _target(python, None), tuple(words or ()), auto, not no_guard, output, format is Format.JSON, chrome
+        target_options(python, None), tuple(words or ()), auto, not no_guard, output, format is Format.JSON, chrome
     )
-    _run("trace", lambda session: command(session, options), Output(format, output, verbose=verbose))
+    run_command("trace", lambda session: command(session, options), Output(format, output, verbose=verbose))
 
 
 @app.command()
@@ -399,16 +373,16 @@ def env(
     """Print, or write, the variables that are right for this machine."""
     from ideepdoctor.commands import variables
 
-    target = _target(python, emulator)
+    target = target_options(python, emulator)
     shown = Format.JSON if format is Exports.JSON else Format.TEXT
     if write is not None:
         shell = None if format in (None, Exports.JSON) else str(format)
-        _run(
+        run_command(
             "env",
             lambda session: variables.write(session, target, write, shell),
             Output(shown, output, verbose=verbose, yes=yes),
         )
-    _run(
+    run_command(
         "env",
         lambda session: variables.show(session, target, str(format or Exports.SH)),
         Output(shown, output, verbose=verbose),
@@ -433,8 +407,8 @@ def smoke(
     """Test in seconds: is iDeep really used, is it right, how much faster."""
     from ideepdoctor.commands.smoke import smoke as command
 
-    target = _target(python, emulator)
-    _run(
+    target = target_options(python, emulator)
+    run_command(
         "smoke",
         lambda session: command(session, target, threads=threads, timing=not no_timing),
         Output(format, output, fail_on, verbose),
@@ -470,8 +444,8 @@ def certify(
     from ideepdoctor.commands.certify import CertifyOptions
     from ideepdoctor.commands.certify import certify as command
 
-    options = CertifyOptions(_target(python, emulator), budget, _words(ops), _words(threads), model, fresh)
-    _run("certify", lambda session: command(session, options), Output(format, output, fail_on, verbose))
+    options = CertifyOptions(target_options(python, emulator), budget, words_of(ops), words_of(threads), model, fresh)
+    run_command("certify", lambda session: command(session, options), Output(format, output, fail_on, verbose))
 
 
 @app.command()
@@ -492,8 +466,8 @@ def lint(
     """Say from the source of programs what keeps them from iDeep or is wrong with it. Runs nothing of them."""
     from ideepdoctor.commands.lint import LintOptions, lint_sources
 
-    options = LintOptions(tuple(paths), _words(select), _words(ignore))
-    _run("lint", lambda session: lint_sources(session, options), Output(format, output, fail_on))
+    options = LintOptions(tuple(paths), words_of(select), words_of(ignore))
+    run_command("lint", lambda session: lint_sources(session, options), Output(format, output, fail_on))
 
 
 @app.command()
@@ -505,7 +479,7 @@ def explain(
     """Print a rule as a document, or list the rules."""
     from ideepdoctor.commands.explain import explain as command
 
-    _run("explain", lambda session: command(code), Output(format, output))
+    run_command("explain", lambda session: command(code), Output(format, output))
 
 
 @app.command()
@@ -515,11 +489,7 @@ def schema(
     """Print the JSON Schema of what --format json prints."""
     from ideepdoctor.commands.explain import schema as command
 
-    _run("schema", lambda session: command(), Output(Format.TEXT, output))
-
-
-def _words(text: str) -> tuple[str, ...]:
-    return tuple(word for word in text.replace(",", " ").split() if word)
+    run_command("schema", lambda session: command(), Output(Format.TEXT, output))
 
 
 def main(arguments: list[str] | None = None) -> NoReturn:

@@ -17,7 +17,14 @@ from ideepdoctor.cli import app
 
 ROOT = Path(__file__).parents[1]
 SCHEMA = json.loads((files("ideepdoctor") / "render" / "report.schema.json").read_text("utf-8"))
+GROUPS = {str(info.typer_instance.info.name): info.typer_instance for info in app.registered_groups}
 COMMANDS = {str(info.name or info.callback.__name__) for info in app.registered_commands if info.callback}
+OF_GROUPS = [
+    (group, str(info.name or info.callback.__name__))
+    for group, held in GROUPS.items()
+    for info in held.registered_commands
+    if info.callback
+]
 
 
 def run(*words: str, cwd: Path | None = None, **variables: str) -> subprocess.CompletedProcess[str]:
@@ -33,7 +40,15 @@ def run(*words: str, cwd: Path | None = None, **variables: str) -> subprocess.Co
     )
 
 
-@pytest.mark.parametrize("words", [(), ("--help",), *((name, "--help") for name in sorted(COMMANDS))])
+@pytest.mark.parametrize(
+    "words",
+    [
+        (),
+        ("--help",),
+        *((name, "--help") for name in sorted({*COMMANDS, *GROUPS})),
+        *((*words, "--help") for words in OF_GROUPS),
+    ],
+)
 def test_help_fits_80_columns_and_names_no_unknown_command(words):
     done = run(*words, NO_COLOR="1")
     assert "Usage:" in done.stdout + done.stderr
@@ -94,16 +109,16 @@ def test_schema_prints_the_shipped_schema():
 
 def test_the_readme_lists_exactly_the_commands_that_exist():
     rows = re.findall(r"^\| `ideepdoctor (\w+)", (ROOT / "README.md").read_text("utf-8"), re.MULTILINE)
-    assert sorted(rows) == sorted(COMMANDS)
+    assert sorted(rows) == sorted({*COMMANDS, *GROUPS})
 
 
 def test_every_option_has_a_variable():
     import inspect
     import typing
 
-    for info in app.registered_commands:
+    for info in [*app.registered_commands, *(info for held in GROUPS.values() for info in held.registered_commands)]:
         assert info.callback is not None
-        hints = typing.get_type_hints(info.callback, vars(sys.modules["ideepdoctor.cli"]), include_extras=True)
+        hints = typing.get_type_hints(info.callback, info.callback.__globals__, include_extras=True)
         for name in inspect.signature(info.callback).parameters:
             [declared] = hints[name].__metadata__
             if type(declared).__name__ == "OptionInfo":

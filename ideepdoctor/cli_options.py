@@ -1,0 +1,68 @@
+"""What the modules of the command line share: options that many commands have, and how a command is run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, NoReturn
+
+import typer
+
+from ideepdoctor.options import Format, Output
+
+if TYPE_CHECKING:
+    from ideepdoctor.commands.session import Session, TargetOptions
+    from ideepdoctor.model.report import Report
+
+
+class Threshold(StrEnum):
+    """The mildest severity that makes a command end with 1."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    NEVER = "never"
+
+
+PythonOption = Annotated[
+    str | None,
+    typer.Option("--python", "-p", envvar="IDEEPDOCTOR_PYTHON", help="Interpreter, version (3.7) or environment."),
+]
+EmulatorOption = Annotated[
+    str | None,
+    typer.Option("--emulator", envvar="IDEEPDOCTOR_EMULATOR", help='Start Python under this: "qemu-x86_64 -cpu max".'),
+]
+FormatOption = Annotated[Format, typer.Option("--format", "-f", envvar="IDEEPDOCTOR_FORMAT", help="text or json.")]
+OutputOption = Annotated[
+    str | None, typer.Option("--output", "-o", envvar="IDEEPDOCTOR_OUTPUT", help="Write the result to this file.")
+]
+FailOnOption = Annotated[
+    Threshold, typer.Option("--fail-on", envvar="IDEEPDOCTOR_FAIL_ON", help="Mildest severity that ends with 1.")
+]
+VerboseOption = Annotated[
+    bool, typer.Option("--verbose", "-v", envvar="IDEEPDOCTOR_VERBOSE", help="Evidence, notes, commands started.")
+]
+YesOption = Annotated[bool, typer.Option("--yes", "-y", envvar="IDEEPDOCTOR_YES", help="Do not ask.")]
+DryRunOption = Annotated[
+    bool, typer.Option("--dry-run", "-n", envvar="IDEEPDOCTOR_DRY_RUN", help="Show the plan, change nothing.")
+]
+
+
+def run_command(name: str, command: Callable[[Session], Report], output: Output) -> NoReturn:
+    """Run a command, print its report, leave with its exit code: see ``terminal.run``."""
+    from ideepdoctor.terminal import run
+
+    run(name, command, output)
+
+
+def target_options(python: str | None, emulator: str | None) -> TargetOptions:
+    """The target as the command line names it."""
+    import shlex
+
+    from ideepdoctor.commands.session import TargetOptions
+
+    return TargetOptions(python, tuple(shlex.split(emulator or "")))
+
+
+def words_of(text: str) -> tuple[str, ...]:
+    """The words of a list with commas or blanks between them."""
+    return tuple(word for word in text.replace(",", " ").split() if word)
