@@ -265,11 +265,25 @@ def _():
     return True, [results]
 
 
-@case("relu", "-inf")
-def _():
-    x = normal(SHAPE, 3)
-    x[0, 1, 2, 3], x[1, 5, 0, 0] = -np.inf, np.inf
+def infinities(shape, last):
+    x = normal(shape, 3)
+    x[0, 1, 2, 3], x[-1, -1, -1, -1] = np.inf, last
     used, pairs = compare(F.relu, [x])
+    pairs = [[np.array(one).astype(float) for one in pair] for pair in pairs]
+    kinds = [[np.isnan(one) + 2.0 * np.isinf(one) for one in pair] for pair in pairs]
+    return used, kinds + [[np.where(np.isfinite(one), one, 0) for one in pair] for pair in pairs]
+
+
+# The larger one is looked through by MKL, the smaller one by NumPy.
+for large, shape in enumerate((SHAPE, (2, 16, 33, 35))):
+    case("relu", "-inf" + large * ", large")(lambda shape=shape: infinities(shape, -np.inf))
+    case("maxpool", "NaN at the end" + large * ", large")(lambda shape=shape: last_nan(shape))
+
+
+def last_nan(shape):
+    x = normal(shape, 3)
+    x[0, 1, 2, 3], x[1, 2, 3, 4], x[-1, -1, -1, -1] = np.inf, -np.inf, np.nan
+    used, pairs = compare(lambda x: F.max_pooling_2d(x, 3, 2), [x])
     pairs = [[np.array(one).astype(float) for one in pair] for pair in pairs]
     kinds = [[np.isnan(one) + 2.0 * np.isinf(one) for one in pair] for pair in pairs]
     return used, kinds + [[np.where(np.isfinite(one), one, 0) for one in pair] for pair in pairs]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -230,7 +231,7 @@ def test_one_guard_is_at_work_and_it_is_the_newer(guarded: Path):
     text = theirs.read_text()
     try:
         for number, is_theirs in (("0", False), ("999", True)):
-            theirs.write_text(text.replace('{"guard": 1,', f'{{"guard": {number},'))
+            theirs.write_text(re.sub(r'\{"guard": \d+,', f'{{"guard": {number},', text, count=1))
             found = status(guarded)
             assert (found["right"], found["weights"]) == (True, "mdarray")
             assert (found["guard"][1] == str(theirs)) is is_theirs
