@@ -17,6 +17,8 @@ PURE_FOLDERS = ("rules/", "model/", "stacks/", "render/", "lint/")
 PURE_FILES = (
     "facts/loader.py",
     "facts/loader_search.py",
+    "proof/statistics.py",
+    "proof/regression.py",
     "treatment/plan.py",
     "treatment/variables.py",
     "treatment/startup.py",
