@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 _RC_FILES = {"bash": ".bashrc", "zsh": ".zshrc", "fish": ".config/fish/config.fish", "tcsh": ".tcshrc", "csh": ".cshrc"}
 _DIALECTS = {"fish": "fish", "tcsh": "csh", "csh": "csh"}
+_FOR_HERE = ("github", "json")
+"""Dialects without conditions: they get what holds on this machine alone."""
 
 
 def variables(session: Session, options: TargetOptions) -> tuple[Facts, tuple[Variable, ...]]:
@@ -41,10 +43,12 @@ def show(session: Session, options: TargetOptions, dialect: str) -> Report:
         dialect: one of treatment.exports.FORMATS.
     """
     from ideepdoctor.treatment.exports import render
+    from ideepdoctor.treatment.variables import for_any_machine
 
     facts, chosen = variables(session, options)
     data = [{"name": item.name, "value": item.value, "why": item.why} for item in chosen]
-    return Report("env", facts=facts, text=render(chosen, dialect), extra={"variables": data})
+    text = render(chosen if dialect in _FOR_HERE else for_any_machine(chosen), dialect)
+    return Report("env", facts=facts, text=text, extra={"variables": data})
 
 
 def write(session: Session, options: TargetOptions, where: str, shell: str | None) -> Report:
@@ -100,6 +104,7 @@ def holds(step: Step) -> bool:
 
 def _rc_step(session: Session, chosen: tuple[Variable, ...], where: str, shell: str | None) -> EditBlock:
     from ideepdoctor.treatment.exports import render
+    from ideepdoctor.treatment.variables import for_any_machine
 
     name = Path(session.environ.get("SHELL", "")).name
     if where == "rc":
@@ -115,4 +120,6 @@ def _rc_step(session: Session, chosen: tuple[Variable, ...], where: str, shell: 
         dialect = shell or _DIALECTS.get(path.suffix.lstrip("."), "csh" if path.name.endswith("cshrc") else "sh")
     if dialect not in ("sh", "fish", "csh"):
         raise UsageError(f"{dialect} is no shell", hint="a start-up file takes --format sh, fish or csh")
-    return EditBlock(str(path), render(chosen, dialect).rstrip("\n"), "variables for Chainer with iDeep")
+    return EditBlock(
+        str(path), render(for_any_machine(chosen), dialect).rstrip("\n"), "variables for Chainer with iDeep"
+    )

@@ -9,13 +9,16 @@ this one. Valid on Python 2.7 and 3.5 to 3.14; a start imports nothing but os an
 import os
 import sys
 
-# Name, value, and where: "" (everywhere), "amd-avx2", or "cpus=N" (N CPUs are open to this process).
+# Name, value ("": it is left unset), and where: "" (everywhere), or conditions with "&" between them: "amd-avx512",
+# "amd-avx2", "cpus=N" (N CPUs are open to this process), "cpu=VENDOR-FAMILY-MODEL as in modalias". Of several with one
+# name the first that holds counts.
 DEFAULTS = ()
 # Top-level modules that ideep4py must come before.
 FIRST = ()
 # Whether the import of Chainer loads the guard: True, False (somebody disabled it), None (there is none).
 GUARD = None
 MARK = "IDEEPDOCTOR_SET"
+MODALIAS = "/sys/devices/system/cpu/modalias"
 
 
 def _head(path):
@@ -31,14 +34,39 @@ def _head(path):
         os.close(handle)
 
 
-def _amd_avx2():
+def _emulated():
+    # Emulators show programs the machine's own /proc and /sys, with what the emulated processor does not have.
+    try:
+        path = os.readlink("/proc/self/task/%d/exe" % os.getpid())
+    except (AttributeError, OSError):
+        return False
+    return "/valgrind/" in path or path.rpartition("/")[2].startswith("qemu-")
+
+
+def _amd(features):
     # Opening /proc/cpuinfo takes 10 ms or more on kernels 4.15 to 5.16 (they measure frequencies), so ask sysfs first:
-    # vendor 2 is AMD, feature 0x125 is AVX2.
-    alias = _head("/sys/devices/system/cpu/modalias")
+    # vendor 2 is AMD.
+    if _emulated():
+        return False
+    alias = _head(MODALIAS)
     if b",ven" in alias and b":feature:" in alias:
-        return b",ven0002" in alias and b",0125," in alias.strip() + b","
+        numbers = alias.strip() + b","
+        return b",ven0002" in alias and all(number in numbers for number, _ in features)
     info = _head("/proc/cpuinfo")
-    return b"AuthenticAMD" in info and b"avx2" in info.split()
+    words = info.split()
+    return b"AuthenticAMD" in info and all(word in words for _, word in features)
+
+
+AMD = {
+    "amd-avx2": ((b",0125,", b"avx2"),),
+    "amd-avx512": (
+        (b",0130,", b"avx512f"),
+        (b",0131,", b"avx512dq"),
+        (b",013C,", b"avx512cd"),
+        (b",013E,", b"avx512bw"),
+        (b",013F,", b"avx512vl"),
+    ),
+}
 
 
 def _cpus():
@@ -54,28 +82,41 @@ def _cpus():
 
 def _holds(where):
     try:
-        if where == "amd-avx2":
-            return _amd_avx2()
-        if where.startswith("cpus="):
-            return _cpus() == int(where[5:])
+        for word in where.split("&") if where else ():
+            if word in AMD:
+                right = _amd(AMD[word])
+            elif word.startswith("cpus="):
+                right = _cpus() == int(word[5:])
+            elif word.startswith("cpu="):
+                right = word[4:].encode("ascii") + b":" in _head(MODALIAS) and not _emulated()
+            else:
+                right = False  # of a later release
+            if not right:
+                return False
     except Exception:  # what cannot be told is not so
         return False
-    return not where
+    return True
 
 
 def _apply(environ):
     inherited = [name for name in environ.get(MARK, "").split(",") if name]
-    handled = [name for name, _, _ in DEFAULTS]
+    values = [(name, value) for name, value, _ in DEFAULTS]
+    handled = [name for place, (name, _) in enumerate(values) if name not in dict(values[:place])]
     ours = [name for name in inherited if name not in handled and name in environ]
-    for name, value, where in DEFAULTS:
-        mine = name in inherited and environ.get(name) == value
+    for name in handled:
+        # Ours may be from a parent process on another machine, or for other CPUs.
+        mine = name in inherited and (name, environ.get(name)) in values
         if name in environ and not mine:
             continue
-        if _holds(where):
+        for other, value, where in DEFAULTS:
+            if other == name and _holds(where):
+                break
+        else:
+            value = ""
+        if value:
             environ[name] = value
             ours.append(name)
         elif mine:
-            # Set by a parent process on another machine, or for other CPUs.
             del environ[name]
     if ours:
         environ[MARK] = ",".join(ours)

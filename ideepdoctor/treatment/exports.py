@@ -11,9 +11,17 @@ import re
 from collections.abc import Callable, Sequence
 
 from ideepdoctor.errors import UsageError
-from ideepdoctor.treatment.variables import ON_AMD_AVX2, ON_CPUS, Variable
+from ideepdoctor.treatment.variables import (
+    AVX512_OF_MKL,
+    ON_AMD_AVX2,
+    ON_AMD_AVX512,
+    ON_CPU,
+    ON_CPUS,
+    Variable,
+)
 
 _CPUINFO = "/proc/cpuinfo"
+_MODALIAS = "/sys/devices/system/cpu/modalias"
 
 
 def render(variables: Sequence[Variable], fmt: str) -> str:
@@ -36,11 +44,10 @@ def _sh(variables: Sequence[Variable]) -> str:
     for item in variables:
         value = re.sub(r'([\\"$`}])', r"\\\1", item.value)
         line = f': "${{{item.name}:={value}}}"; export {item.name};'
-        match _condition(item):
-            case ("amd", _):
-                line = f"if grep -qs AuthenticAMD {_CPUINFO} && grep -qsw avx2 {_CPUINFO}; then {line} fi;"
-            case ("cpus", count):
-                line = f'if [ "$(nproc)" = {count} ]; then {line} fi;'
+        greps, cpus = _conditions(item)
+        tests = greps + [f'[ "$(nproc)" = {count} ]' for count in cpus]
+        if tests:
+            line = f"if {' && '.join(tests)}; then {line} fi;"
         lines.append(line + "\n")
     return "".join(lines)
 
@@ -49,13 +56,9 @@ def _fish(variables: Sequence[Variable]) -> str:
     lines = []
     for item in variables:
         value = item.value.replace("\\", "\\\\").replace("'", "\\'")
-        when = f"not set -q {item.name}"
-        match _condition(item):
-            case ("amd", _):
-                when += f"; and grep -qs AuthenticAMD {_CPUINFO}; and grep -qsw avx2 {_CPUINFO}"
-            case ("cpus", count):
-                when += f"; and test (nproc) = {count}"
-        lines.append(f"if {when}; set -gx {item.name} '{value}'; end;\n")
+        greps, cpus = _conditions(item)
+        tests = [f"not set -q {item.name}", *greps, *(f"test (nproc) = {count}" for count in cpus)]
+        lines.append(f"if {'; and '.join(tests)}; set -gx {item.name} '{value}'; end;\n")
     return "".join(lines)
 
 
@@ -64,13 +67,9 @@ def _csh(variables: Sequence[Variable]) -> str:
     lines = []
     for item in variables:
         value = item.value.replace("'", "'\\''").replace("!", "\\!")
-        when = f"! $?{item.name}"
-        match _condition(item):
-            case ("amd", _):
-                when += f" && {{ grep -qs AuthenticAMD {_CPUINFO} }} && {{ grep -qsw avx2 {_CPUINFO} }}"
-            case ("cpus", count):
-                when += f" && `nproc` == {count}"
-        lines.append(f"if ({when}) setenv {item.name} '{value}';\n")
+        greps, cpus = _conditions(item)
+        tests = [f"! $?{item.name}", *(f"{{ {grep} }}" for grep in greps), *(f"`nproc` == {count}" for count in cpus)]
+        lines.append(f"if ({' && '.join(tests)}) setenv {item.name} '{value}';\n")
     return "".join(lines)
 
 
@@ -81,13 +80,9 @@ def _docker(variables: Sequence[Variable]) -> str:
         value = item.value
         if re.fullmatch(r"[A-Za-z0-9_.,:/+-]+", value) is None:
             value = '"' + re.sub(r'([\\"$])', r"\\\1", value) + '"'
-        match _condition(item):
-            case ("amd", _):
-                lines.append(f"# only where the container runs on AMD with AVX2: ENV {item.name}={value}\n")
-            case ("cpus", count):
-                lines.append(f"# only where the container runs on {count} CPUs: ENV {item.name}={value}\n")
-            case _:
-                lines.append(f"ENV {item.name}={value}\n")
+        where = " and ".join(_in_words(word) for word in item.only_on.split("&") if word)
+        lines.append(f"# only where the container runs on {where}: " if where else "")
+        lines.append(f"ENV {item.name}={value}\n")
     return "".join(lines)
 
 
@@ -101,15 +96,28 @@ def _json(variables: Sequence[Variable]) -> str:
     return json.dumps(data, indent=2, sort_keys=True) + "\n"
 
 
-def _condition(variable: Variable) -> tuple[str, int] | None:
-    """The kind of a variable's condition and its number (0 where it has none). None: always."""
-    if variable.only_on == ON_AMD_AVX2:
-        return "amd", 0
-    if variable.only_on.startswith(ON_CPUS):
-        return "cpus", int(variable.only_on.removeprefix(ON_CPUS))
-    return None
+def _conditions(variable: Variable) -> tuple[list[str], list[int]]:
+    """Commands that succeed where a variable's condition holds, and numbers of CPUs that there must be."""
+    greps, cpus = [], []
+    for word in variable.only_on.split("&"):
+        if word in _WORDS:
+            greps += [f"grep -qsw {flag} {_CPUINFO}" for flag in _WORDS[word]]
+        elif word.startswith(ON_CPUS):
+            cpus.append(int(word.removeprefix(ON_CPUS)))
+        elif word.startswith(ON_CPU) and word.isascii() and word.removeprefix(ON_CPU).isalnum():
+            greps.append(f"grep -qs {word.removeprefix(ON_CPU)}: {_MODALIAS}")
+        elif word:
+            greps.append("false")  # a condition of a later release: what cannot be told is not so
+    return greps, cpus
 
 
+def _in_words(word: str) -> str:
+    if word.startswith(ON_CPUS):
+        return f"{word.removeprefix(ON_CPUS)} CPUs"
+    return {ON_AMD_AVX2: "AMD with AVX2", ON_AMD_AVX512: "AMD with AVX-512"}.get(word, word)
+
+
+_WORDS = {ON_AMD_AVX2: ("AuthenticAMD", "avx2"), ON_AMD_AVX512: ("AuthenticAMD", *sorted(AVX512_OF_MKL))}
 _RENDERERS: dict[str, Callable[[Sequence[Variable]], str]] = {
     "sh": _sh,
     "fish": _fish,

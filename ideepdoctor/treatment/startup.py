@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ideepdoctor.model.plan import WriteFile
 from ideepdoctor.targets.target import payload_source
-from ideepdoctor.treatment.variables import Variable
+from ideepdoctor.treatment.variables import Variable, for_any_machine
 
 MODULE = "_ideepdoctor_startup"
 GUARD_MODULE = "_ideepdoctor_guard"
@@ -35,7 +35,11 @@ def startup_files(
         ValueError: a name or value that no start-up file can hold (not ASCII, or no variable name).
     """
     folder = platlib_or_purelib.rstrip("/")
-    does = [f"sets {', '.join(variable.name for variable in variables)} where you have not"] if variables else []
+    does = (
+        [f"sets {', '.join(dict.fromkeys(variable.name for variable in variables))} where you have not"]
+        if variables
+        else []
+    )
     does += [f"imports ideep4py before {', '.join(first)}"] if first else []
     does += {True: ["loads the guard with Chainer"], False: ["leaves the guard out"], None: []}[guard]
     written = (
@@ -60,7 +64,7 @@ def guard_text() -> str:
 def module_text(variables: Sequence[Variable], first: Sequence[str] = (), guard: bool | None = None) -> str:
     """The module's source with the variables, the order and the guard in it. Raises ValueError, see startup_files."""
     lines = []
-    for variable in variables:
+    for variable in for_any_machine(variables):
         if not (_is_name(variable.name) and variable.value.isascii()):
             raise ValueError(f"no start-up file can set {variable.name}={variable.value}")
         lines.append(f"    ({variable.name!r}, {variable.value!r}, {variable.only_on!r}),\n")

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ideepdoctor.model.facts import Facts
 
+ON_AMD_AVX512 = "amd-avx512"
+"""Condition: a processor of AMD that has AVX-512 as far as MKL of 2018 uses it: F, DQ, CD, BW and VL."""
 ON_AMD_AVX2 = "amd-avx2"
 """Condition: a processor of AMD that has AVX2."""
+ON_CPU = "cpu="
+"""Prefix of a condition: vendor, family and model as Linux spells them in modalias: ``ven0002fam001Amod0002``."""
 ON_CPUS = "cpus="
 """Prefix of a condition: this many CPUs are open to the process, as counted by the scheduler's affinity."""
 
@@ -23,7 +28,25 @@ class Variable:
     """One short line."""
     only_on: str = ""
     """Condition that must hold where a program starts, for environments and home folders that several machines share:
-    ``amd-avx2``, ``cpus=8``, or empty: always."""
+    ``amd-avx512``, ``amd-avx2``, ``cpu=ven0002fam001Amod0002``, ``cpus=8``, several with ``&``, or empty: always."""
+
+
+AVX512_OF_MKL = frozenset({"avx512f", "avx512dq", "avx512cd", "avx512bw", "avx512vl"})
+_MKL_TYPES = (
+    Variable(
+        "MKL_DEBUG_CPU_TYPE",
+        "7",
+        "MKL of 2018 takes its slow path on AMD; with AVX-512 matrix products are 5 times faster",
+        ON_AMD_AVX512,
+    ),
+    Variable(
+        "MKL_DEBUG_CPU_TYPE",
+        "5",
+        "MKL of 2018 takes its slow path on AMD: matrix products 2.7 times slower",
+        ON_AMD_AVX2,
+    ),
+)
+"""The best first: what has AVX-512 has AVX2, too."""
 
 
 def recommended(facts: Facts) -> tuple[Variable, ...]:
@@ -33,21 +56,30 @@ def recommended(facts: Facts) -> tuple[Variable, ...]:
     KMP_BLOCKTIME=0 (costs 30 %) and OMP_PROC_BIND (on CPython 3.7 it leaves iDeep one thread).
     """
     chosen = [Variable("CHAINER_USE_IDEEP", "auto", "Chainer's default is never")]
-    flags = facts.cpu.flags
-    if facts.cpu.vendor == "AuthenticAMD" and flags is not None and "avx2" in flags:
-        chosen.append(
-            Variable(
-                "MKL_DEBUG_CPU_TYPE",
-                "5",
-                "MKL of 2018 takes its slow path on AMD: matrix products 2.7 times slower",
-                ON_AMD_AVX2,
-            )
-        )
+    mkl = mkl_type(facts)
+    if mkl is not None:
+        chosen.append(mkl)
     threads = _threads(facts)
     if threads is not None:
         count, cpus, why = threads
         chosen.append(Variable("OMP_NUM_THREADS", str(count), why, f"{ON_CPUS}{cpus}"))
     return tuple(chosen)
+
+
+def mkl_type(facts: Facts) -> Variable | None:
+    """MKL_DEBUG_CPU_TYPE for this processor; None where MKL needs none, or the processor is not known."""
+    flags = facts.cpu.flags
+    if facts.cpu.vendor != "AuthenticAMD" or flags is None or "avx2" not in flags:
+        return None
+    return _MKL_TYPES[0 if flags >= AVX512_OF_MKL else 1]
+
+
+def for_any_machine(variables: Sequence[Variable]) -> tuple[Variable, ...]:
+    """The variables of a machine with what the same file must hold for others, the best first: the first holds."""
+    result: list[Variable] = []
+    for variable in variables:
+        result += _MKL_TYPES if variable in _MKL_TYPES else (variable,)
+    return tuple(result)
 
 
 def _threads(facts: Facts) -> tuple[int, int, str] | None:

@@ -92,7 +92,7 @@ def test_an_overlay_changes_what_it_names_and_nothing_else():
 
 
 def test_facts_without_effective_variables_go_by_the_inherited_ones():
-    known = {"CHAINER_USE_IDEEP": "1", "MKL_DEBUG_CPU_TYPE": "5"}
+    known = {"CHAINER_USE_IDEEP": "1", "MKL_DEBUG_CPU_TYPE": "7"}
     overlay = {"variables": {"inherited": known, "effective": None, "set_by_doctor": []}}
     assert facts_on("py37-healthy", overlay).variables.effective is None
     assert faults(judged("py37-healthy", overlay)) == ["IDP502"]

@@ -148,7 +148,8 @@ def machines(draw: st.DrawFn) -> tuple[str, list[dict[str, Any]]]:
     cores, doubled = draw(st.integers(1, 128)), draw(st.sampled_from([1, 2]))
     cpus = cores * doubled
     counts = {"physical_cores": cores, "logical_cpus": cpus, "sockets": draw(st.sampled_from([1, 2]))}
-    chosen = {"CHAINER_USE_IDEEP": "auto", **({"MKL_DEBUG_CPU_TYPE": "5"} if vendor == "AuthenticAMD" else {})}
+    mkl = {"MKL_DEBUG_CPU_TYPE": "7" if set(AVX512) <= set(flags) else "5"}
+    chosen = {"CHAINER_USE_IDEEP": "auto", **(mkl if vendor == "AuthenticAMD" else {})}
     told = {name: value for name, value in draw(harmless).items() if value or name not in chosen}
     threads = draw(st.one_of(st.none(), st.integers(1, cpus)))
     if threads is not None:

@@ -13,7 +13,7 @@ import pytest
 
 from ideepdoctor.errors import UsageError
 from ideepdoctor.treatment.exports import FORMATS, render
-from ideepdoctor.treatment.variables import Variable
+from ideepdoctor.treatment.variables import AVX512_OF_MKL, Variable
 
 NASTY = "a b  'c' \"d\" $HOME `id` \\ \\n {e} } ! !! # ; & é"
 PLAIN = Variable("CHAINER_USE_IDEEP", "auto", "why")
@@ -70,25 +70,32 @@ def test_conditions_are_checked_where_the_shell_runs(shell, fmt, script, tmp_pat
     cpus = len(os.sched_getaffinity(0))
     text = render(
         [
+            Variable("ON_AMD", "7", "why", "amd-avx512"),
             Variable("ON_AMD", "5", "why", "amd-avx2"),
+            Variable("BOTH", "1", "why", f"cpus={cpus}&amd-avx2"),
+            Variable("NEITHER", "1", "why", f"cpus={cpus + 1}&amd-avx2"),
+            Variable("LATER", "1", "why", "a condition of a later release"),
+            Variable("STRANGER", "1", "why", "cpu=ven0009fam0001mod0001"),
             Variable("HERE", "1", "why", f"cpus={cpus}"),
             Variable("ELSEWHERE", "1", "why", f"cpus={cpus + 1}"),
         ],
         fmt,
     )
     found = evaluate(shell, script, text, tmp_path)
-    assert ("ON_AMD" in found, "HERE" in found, "ELSEWHERE" in found) == (is_amd, True, False)
+    assert ("BOTH" in found, "HERE" in found) == (is_amd, True)
+    assert not found.keys() & {"ELSEWHERE", "NEITHER", "LATER", "STRANGER"}
+    assert found.get("ON_AMD") == (("7" if set(info) >= AVX512_OF_MKL else "5") if is_amd else None)
     if "ON_AMD" in found:
         other = text.replace("AuthenticAMD", "NoSuchVendor")
         assert "ON_AMD" not in evaluate(shell, script, other, tmp_path)
 
 
 def test_docker_quotes_and_leaves_what_depends_on_the_machine_as_a_comment():
-    text = render([PLAIN, Variable("X", 'a "$b"', "why"), Variable("Y", "5", "why", "amd-avx2")], "docker")
+    text = render([PLAIN, Variable("X", 'a "$b"', "why"), Variable("Y", "5", "why", "amd-avx2&cpus=4")], "docker")
     assert text.splitlines() == [
         "ENV CHAINER_USE_IDEEP=auto",
         'ENV X="a \\"\\$b\\""',
-        "# only where the container runs on AMD with AVX2: ENV Y=5",
+        "# only where the container runs on AMD with AVX2 and 4 CPUs: ENV Y=5",
     ]
 
 

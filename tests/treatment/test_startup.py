@@ -4,23 +4,27 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from ideepdoctor.treatment.startup import MODULE, PTH, PTH_LINE, module_text, startup_files
-from ideepdoctor.treatment.variables import Variable
+from ideepdoctor.treatment.variables import AVX512_OF_MKL, Variable, recommended
 from tests.conftest import legacy_python
+from tests.treatment.sample import AMD, facts
 
 VERSIONS = ("2.7", "3.5", "3.6", "3.7", "3.8", "3.9", "3.10", "3.11", "3.12", "3.13", "3.14")
 MUST_HAVE = ("2.7", "3.6", "3.7")
 CPUS = len(os.sched_getaffinity(0))
 CHOSEN = (
     Variable("CHAINER_USE_IDEEP", "auto", "why"),
+    Variable("MKL_DEBUG_CPU_TYPE", "7", "why", "amd-avx512"),
     Variable("MKL_DEBUG_CPU_TYPE", "5", "why", "amd-avx2"),
     Variable("OMP_NUM_THREADS", "1", "why", f"cpus={CPUS}"),
     Variable("ELSEWHERE", "1", "why", f"cpus={CPUS + 1}"),
@@ -30,14 +34,16 @@ CHOSEN = (
 SHOW = "import os, json; print(json.dumps(dict(os.environ)))"
 
 
-def on_amd_avx2() -> bool:
-    info = Path("/proc/cpuinfo").read_text().split()
-    return "AuthenticAMD" in info and "avx2" in info
+def mkl_type() -> str | None:
+    info = set(Path("/proc/cpuinfo").read_text().split())
+    if not {"AuthenticAMD", "avx2"} <= info:
+        return None
+    return "7" if info >= AVX512_OF_MKL else "5"
 
 
 def expected() -> dict[str, str]:
     here = {"CHAINER_USE_IDEEP": "auto", "OMP_NUM_THREADS": "1"}
-    return here | ({"MKL_DEBUG_CPU_TYPE": "5"} if on_amd_avx2() else {})
+    return here | ({"MKL_DEBUG_CPU_TYPE": mkl_type()} if mkl_type() else {})
 
 
 class Environment:
@@ -185,28 +191,45 @@ def test_native_code_sees_the_variables(environment):
 
 ALIAS = b"cpu:type:x86,ven%sfam0019mod0011:feature:,0000,0123,%s01A0\n"
 INFO = b"processor : 0\nvendor_id : %s\nflags : fpu avx %s sse\n"
+NUMBERS = b"0125,0130,0131,013C,013E,013F,"
+FLAGS = b"avx2 avx512f avx512dq avx512cd avx512bw avx512vl"
+
+
+def amd_here(alias: bytes, info: bytes, exe: str = "/usr/bin/python3") -> str:
+    """The widest of the conditions about AMD that hold on such a machine."""
+    scope: dict[str, Any] = {}
+    exec(module_text(()), scope)
+    scope["_head"] = {"/sys/devices/system/cpu/modalias": alias, "/proc/cpuinfo": info}.get
+    scope["os"] = SimpleNamespace(readlink=lambda path: exe, getpid=os.getpid)
+    return next((name for name in ("amd-avx512", "amd-avx2") if scope["_holds"](name)), "")
 
 
 @pytest.mark.parametrize(
     ("alias", "info", "right"),
     [
-        (ALIAS % (b"0002", b"0125,"), b"", True),
-        (ALIAS % (b"0000", b"0125,"), b"", False),  # vendor 0 is Intel
-        (ALIAS % (b"0002", b""), b"", False),
-        (ALIAS % (b"0002", b""), INFO % (b"AuthenticAMD", b"avx2"), False),  # sysfs is asked first
-        (b"cpu:type:x86,ven0002fam0019mod0011:feature:,0000,0125\n", b"", True),
-        (b"", INFO % (b"AuthenticAMD", b"avx2"), True),
-        (b"cpu:type:s390,feature:,0001\n", INFO % (b"AuthenticAMD", b"avx2"), True),  # a form not known
-        (b"", INFO % (b"GenuineIntel", b"avx2"), False),
-        (b"", INFO % (b"AuthenticAMD", b"avx2_but_longer"), False),
-        (b"", b"", False),
+        (ALIAS % (b"0002", b"0125,"), b"", "amd-avx2"),
+        (ALIAS % (b"0002", NUMBERS), b"", "amd-avx512"),
+        (ALIAS % (b"0002", NUMBERS.replace(b"013C,", b"")), b"", "amd-avx2"),
+        (ALIAS % (b"0000", NUMBERS), b"", ""),  # vendor 0 is Intel
+        (ALIAS % (b"0002", b""), b"", ""),
+        (ALIAS % (b"0002", b""), INFO % (b"AuthenticAMD", FLAGS), ""),  # sysfs is asked first
+        (b"cpu:type:x86,ven0002fam0019mod0011:feature:,0000,0125\n", b"", "amd-avx2"),
+        (b"", INFO % (b"AuthenticAMD", b"avx2"), "amd-avx2"),
+        (b"", INFO % (b"AuthenticAMD", FLAGS), "amd-avx512"),
+        (b"", INFO % (b"AuthenticAMD", FLAGS.replace(b"avx512bw", b"avx512bw2")), "amd-avx2"),
+        (b"cpu:type:s390,feature:,0001\n", INFO % (b"AuthenticAMD", b"avx2"), "amd-avx2"),  # a form not known
+        (b"", INFO % (b"GenuineIntel", FLAGS), ""),
+        (b"", INFO % (b"AuthenticAMD", b"avx2_but_longer"), ""),
+        (b"", b"", ""),
     ],
 )
-def test_amd_with_avx2_is_told_from_sysfs_else_from_cpuinfo(alias, info, right):
-    scope: dict[str, Any] = {}
-    exec(module_text(()), scope)
-    scope["_head"] = {"/sys/devices/system/cpu/modalias": alias, "/proc/cpuinfo": info}.get
-    assert scope["_amd_avx2"]() is right
+def test_amd_is_told_from_sysfs_else_from_cpuinfo(alias, info, right):
+    assert amd_here(alias, info) == right
+
+
+@pytest.mark.parametrize("exe", ["/usr/bin/qemu-x86_64", "/opt/qemu-x86_64-static", "/usr/libexec/valgrind/memcheck"])
+def test_under_an_emulator_the_machines_own_processor_is_not_believed(exe):
+    assert amd_here(ALIAS % (b"0002", NUMBERS), INFO % (b"AuthenticAMD", FLAGS), exe) == ""
 
 
 def test_sysfs_and_cpuinfo_agree_about_this_processor():
@@ -216,10 +239,56 @@ def test_sysfs_and_cpuinfo_agree_about_this_processor():
     answers = set()
     for hidden in ("/sys/", "/proc/", ""):
         scope["_head"] = lambda path, hidden=hidden: b"" if hidden and path.startswith(hidden) else head(path)
-        answers.add(scope["_amd_avx2"]())
+        answers.add("7" if scope["_holds"]("amd-avx512") else "5" if scope["_holds"]("amd-avx2") else None)
     if not head("/sys/devices/system/cpu/modalias"):
         pytest.skip("no modalias in sysfs")
-    assert answers == {on_amd_avx2()}
+    assert answers == {mkl_type()}
+
+
+def test_under_qemu_no_avx_is_promised(tmp_path):
+    """MKL_DEBUG_CPU_TYPE=7 ends a process whose processor has no AVX-512, although /proc and /sys say it has."""
+    if shutil.which("qemu-x86_64") is None:
+        pytest.skip("no qemu-user on this machine")
+    environment = Environment("3.7", tmp_path)
+    environment.install(CHOSEN)
+    environment.words = ["qemu-x86_64", "-cpu", "Nehalem,pcid=off,x2apic=off,tsc-deadline=off", *environment.words]
+    assert environment.run().keys() == expected().keys() - {"MKL_DEBUG_CPU_TYPE"} | {"IDEEPDOCTOR_SET"}
+
+
+@pytest.mark.parametrize("inherited", ["5", "7"])
+def test_our_value_from_another_machine_is_replaced(environment, inherited):
+    environment.install(CHOSEN)
+    answer = environment.run(MKL_DEBUG_CPU_TYPE=inherited, IDEEPDOCTOR_SET="MKL_DEBUG_CPU_TYPE")
+    assert marked(answer) == set(expected())
+    assert answer == expected()
+    # The user's own is not.
+    assert environment.run(MKL_DEBUG_CPU_TYPE=inherited)["MKL_DEBUG_CPU_TYPE"] == inherited
+
+
+def test_the_first_of_several_that_holds_counts_and_an_empty_one_leaves_it_unset(environment):
+    here = f"cpus={CPUS}"
+    environment.install(
+        [
+            Variable("ELSEWHERE", "1", "why", f"cpus={CPUS + 1}&{here}"),
+            Variable("ELSEWHERE", "2", "why", here),
+            Variable("ELSEWHERE", "3", "why"),
+            Variable("ON_LESS", "", "why", f"{here}&{here}"),
+            Variable("ON_LESS", "3", "why"),
+        ]
+    )
+    assert environment.run() == {"ELSEWHERE": "2", "IDEEPDOCTOR_SET": "ELSEWHERE"}
+    assert "ON_LESS" not in environment.run(ON_LESS="3", IDEEPDOCTOR_SET="ON_LESS")
+
+
+def test_a_condition_may_name_the_processor_as_linux_does():
+    alias = Path("/sys/devices/system/cpu/modalias")
+    if not alias.exists() or ",ven" not in alias.read_text():
+        pytest.skip("no modalias in sysfs")
+    name = alias.read_text().partition(",")[2].partition(":")[0]
+    scope: dict[str, Any] = {}
+    exec(module_text(()), scope)
+    assert scope["_holds"](f"cpu={name}")
+    assert not scope["_holds"](f"cpu={name}0") and not scope["_holds"](f"cpu={name[:-1]}")
 
 
 def test_the_module_is_ascii_and_holds_the_variables_once():
@@ -235,6 +304,12 @@ def test_the_files_lie_side_by_side_the_module_first():
     module, pth = startup_files(CHOSEN, "/site/")
     assert (module.path, pth.path) == (f"/site/{MODULE}.py", f"/site/{PTH}")
     assert pth.content == PTH_LINE and PTH_LINE.startswith("import ") and PTH_LINE.count("\n") == 1
+
+
+def test_the_file_holds_what_other_machines_need_the_best_first():
+    scope: dict[str, Any] = {}
+    exec(module_text(recommended(facts(cpu=AMD))), scope)
+    assert scope["DEFAULTS"][1:] == (("MKL_DEBUG_CPU_TYPE", "7", "amd-avx512"), ("MKL_DEBUG_CPU_TYPE", "5", "amd-avx2"))
 
 
 @pytest.mark.parametrize("bad", [Variable("A B", "1", "why"), Variable("A", "\u00e9", "why")])

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from ideepdoctor.model.facts import Limits
-from ideepdoctor.treatment.variables import recommended
+from ideepdoctor.treatment.variables import AVX512_OF_MKL, for_any_machine, recommended
 from tests.treatment.sample import AMD, INTEL, facts
 
 
@@ -19,8 +19,30 @@ def test_chainer_is_told_to_use_ideep_everywhere():
 
 def test_mkl_is_told_to_take_the_fast_path_on_amd_with_avx2_only():
     assert values(facts(cpu=AMD))["MKL_DEBUG_CPU_TYPE"] == ("5", "amd-avx2")
+    for missing in AVX512_OF_MKL:
+        some = ("avx2", *(AVX512_OF_MKL - {missing}))
+        assert values(facts(cpu=replace(AMD, cpuinfo_flags=some)))["MKL_DEBUG_CPU_TYPE"] == ("5", "amd-avx2")
     for cpu in (replace(AMD, cpuinfo_flags=("avx",)), replace(AMD, cpuinfo_flags=None), INTEL):
         assert "MKL_DEBUG_CPU_TYPE" not in values(facts(cpu=cpu))
+
+
+def test_mkl_is_told_to_use_avx512_where_amd_has_all_that_it_uses():
+    cpu = replace(AMD, cpuinfo_flags=("avx2", *AVX512_OF_MKL))
+    assert values(facts(cpu=cpu))["MKL_DEBUG_CPU_TYPE"] == ("7", "amd-avx512")
+    assert "MKL_DEBUG_CPU_TYPE" not in values(facts(cpu=replace(cpu, vendor="GenuineIntel")))
+    emulated = replace(cpu, emulated=True, cpuid_flags=("avx2",))
+    assert values(facts(cpu=emulated))["MKL_DEBUG_CPU_TYPE"] == ("5", "amd-avx2")
+
+
+@pytest.mark.parametrize("flags", [("avx2",), ("avx2", *AVX512_OF_MKL)])
+def test_a_file_for_any_machine_holds_both_the_best_first(flags):
+    shared = for_any_machine(recommended(facts(cpu=replace(AMD, cpuinfo_flags=flags))))
+    assert [(item.name, item.value) for item in shared] == [
+        ("CHAINER_USE_IDEEP", "auto"),
+        ("MKL_DEBUG_CPU_TYPE", "7"),
+        ("MKL_DEBUG_CPU_TYPE", "5"),
+    ]
+    assert for_any_machine(recommended(facts(cpu=INTEL))) == recommended(facts(cpu=INTEL))
 
 
 def test_under_emulation_the_flags_that_count_are_those_of_cpuid():
