@@ -84,22 +84,7 @@ def all_stacks() -> tuple[Stack, ...]:
 
 def stack_from_toml(data: Mapping[str, Any]) -> Stack:
     """Build a stack from the parsed text of its file. Raises KeyError where a key is missing."""
-    locks = tuple(
-        Lock(
-            stack=data["name"],
-            python=item["python"],
-            abis=tuple(item["abis"]),
-            requirements=tuple(
-                Requirement(name, version, tuple(digests))
-                for name, (version, *digests) in sorted(item["requirements"].items())
-            ),
-            installer=item["installer"],
-            download_bytes=item["download_bytes"],
-            installed_bytes=item["installed_bytes"],
-            proved=item["proved"],
-        )
-        for item in data["lock"]
-    )
+    locks = tuple(lock_from_toml(data["name"], item) for item in data["lock"])
     return Stack(
         name=data["name"],
         chainer=data["chainer"],
@@ -108,6 +93,23 @@ def stack_from_toml(data: Mapping[str, Any]) -> Stack:
         cpu_vendor=data.get("cpu_vendor"),
         known=tuple(data["known"]),
         locks=tuple(sorted(locks, key=lambda lock: Version(lock.python), reverse=True)),
+    )
+
+
+def lock_from_toml(stack: str, item: Mapping[str, Any]) -> Lock:
+    """Build a lock of a stack from its table. Raises KeyError where a key is missing."""
+    return Lock(
+        stack=stack,
+        python=item["python"],
+        abis=tuple(item["abis"]),
+        requirements=tuple(
+            Requirement(name, version, tuple(digests))
+            for name, (version, *digests) in sorted(item["requirements"].items())
+        ),
+        installer=item["installer"],
+        download_bytes=item["download_bytes"],
+        installed_bytes=item["installed_bytes"],
+        proved=item["proved"],
     )
 
 
