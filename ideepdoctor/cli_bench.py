@@ -2,14 +2,109 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import typer
+
+from ideepdoctor.cli_options import (
+    EmulatorOption,
+    FailOnOption,
+    FormatOption,
+    OutputOption,
+    PythonOption,
+    Threshold,
+    VerboseOption,
+    YesOption,
+    run_command,
+    target_options,
+    words_of,
+)
+from ideepdoctor.options import Format, Output
 
 bench_app = typer.Typer(
     name="bench",
     help="Measure Chainer's engines side by side; compare, keep and draw what was measured.",
-    no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+
+
+@bench_app.callback()
+def bench(
+    context: typer.Context,
+    python: PythonOption = None,
+    net: Annotated[
+        str, typer.Option("--net", envvar="IDEEPDOCTOR_NET", help="Networks: alexnet,vgga...; all [the usual four].")
+    ] = "",
+    batch: Annotated[
+        int | None,
+        typer.Option("--batch", min=1, max=4096, envvar="IDEEPDOCTOR_BATCH", help="Images in a step [fits in memory]."),
+    ] = None,
+    engine: Annotated[
+        str, typer.Option("--engine", envvar="IDEEPDOCTOR_ENGINE", help="Of ideep,tuned,numpy [all of them].")
+    ] = "",
+    peer: Annotated[
+        list[str] | None,
+        typer.Option("--peer", metavar="NAME[=PYTHON]", envvar="IDEEPDOCTOR_PEER", help="torch, mkl, opencv... too."),
+    ] = None,
+    model: Annotated[
+        str | None,
+        typer.Option("--model", metavar="FILE:FUNCTION", envvar="IDEEPDOCTOR_MODEL", help="Measure this model."),
+    ] = None,
+    blocks: Annotated[
+        int, typer.Option("--blocks", min=2, max=1000, envvar="IDEEPDOCTOR_BLOCKS", help="Turns of each engine.")
+    ] = 5,
+    seconds: Annotated[
+        float, typer.Option("--seconds", min=0.01, max=600, envvar="IDEEPDOCTOR_SECONDS", help="Length of a turn.")
+    ] = 1.0,
+    name: Annotated[
+        str | None, typer.Option("--name", envvar="IDEEPDOCTOR_NAME", help="What charts call this machine.")
+    ] = None,
+    details: Annotated[
+        bool, typer.Option("--details/--no-details", envvar="IDEEPDOCTOR_DETAILS", help="Layers and threads, too.")
+    ] = True,
+    chart: Annotated[
+        str | None, typer.Option("--chart", envvar="IDEEPDOCTOR_CHART", help="Draw it: FILE.html, .svg or .png.")
+    ] = None,
+    baseline: Annotated[
+        str | None, typer.Option("--baseline", envvar="IDEEPDOCTOR_BASELINE", help="Run or file to compare with.")
+    ] = None,
+    fail_if_slower: Annotated[
+        str | None,
+        typer.Option(
+            "--fail-if-slower", metavar="PERCENT", envvar="IDEEPDOCTOR_FAIL_IF_SLOWER", help="End with 1 if so: 10%."
+        ),
+    ] = None,
+    keep: Annotated[bool, typer.Option("--keep/--no-keep", envvar="IDEEPDOCTOR_KEEP", help="Keep the result.")] = True,
+    emulator: EmulatorOption = None,
+    yes: YesOption = False,
+    format: FormatOption = Format.TEXT,
+    output: OutputOption = None,
+    fail_on: FailOnOption = Threshold.ERROR,
+    verbose: VerboseOption = False,
+) -> None:
+    """Measure Chainer's engines side by side; compare, keep and draw what was measured."""
+    if context.invoked_subcommand is not None:
+        return
+    from ideepdoctor.commands.bench import BenchOptions
+    from ideepdoctor.commands.bench import bench as command
+
+    options = BenchOptions(
+        target_options(python, emulator),
+        words_of(net),
+        batch,
+        words_of(engine),
+        tuple(peer or ()),
+        model,
+        blocks,
+        seconds,
+        name,
+        details,
+        baseline,
+        "5%" if baseline is not None and fail_if_slower is None else fail_if_slower,
+        chart,
+        keep,
+    )
+    run_command("bench", lambda session: command(session, options), Output(format, output, fail_on, verbose, yes))
