@@ -146,14 +146,7 @@ def _specs(session: Session, target: Target, facts: Facts, options: BenchOptions
     if options.peers:
         from ideepdoctor.proof.peers import engines
 
-        chosen += engines(
-            session.system,
-            session.environ,
-            options.peers,
-            minor=".".join(facts.python.version.split(".")[:2]),
-            tell=session.progress.detail,
-            agree=lambda plan: session.agrees(Report("bench", plan=plan)),
-        )
+        chosen += engines(session, options.peers, ".".join(facts.python.version.split(".")[:2]))
     return tuple(chosen)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from ideepdoctor.model.bench import Layer, Reorder, Row
+from ideepdoctor.model.bench import Layer, Reorder
 from ideepdoctor.proof.bench_engines import EngineSpec
 from ideepdoctor.proof.bench_run import LOAD_SECONDS
 from ideepdoctor.proof.verbose import Execution, parse
@@ -88,54 +88,3 @@ def reorder_of(layers: Sequence[Layer], engine: str, net: str) -> Reorder | None
     if total <= 0:
         return None
     return Reorder(engine, net, sum(layer.milliseconds for layer in layers if layer.primitive == "reorder") / total)
-
-
-_KINDS = {
-    "convolution": "convolutions",
-    "inner_product": "linear layers",
-    "pooling": "pooling",
-    "eltwise": "ReLU",
-    "batch_normalization": "batch normalization",
-    "reorder": "reorders",
-    "concat": "concat",
-    "sum": "sums",
-    "lrn": "local response normalization",
-}
-
-
-def limits(row: Row, layers: Sequence[Layer], ceiling_gflops: float | None) -> str:
-    """One line on what limits a net: where the time goes, and how near to the ceiling the products are.
-
-    Args:
-        row: the engine at the net, measured.
-        layers: of the same engine and net.
-        ceiling_gflops: the best matrix product of this machine; None: not known.
-    """
-    own = [layer for layer in layers if layer.engine == row.engine and layer.net == row.net]
-    if not own or row.median is None:
-        return ""
-    step = 1e3 * row.median
-    parts: dict[str, float] = {}
-    for layer in own:
-        name = _KINDS.get(layer.primitive, layer.primitive)
-        parts[name] = parts.get(name, 0.0) + layer.milliseconds
-    rest = step - sum(parts.values())
-    if rest > 0.02 * step:
-        parts["outside of MKL-DNN"] = rest
-    said = []
-    for name, spent in sorted(parts.items(), key=lambda item: -item[1])[:4]:
-        if spent < 0.02 * step:
-            continue
-        text = f"{name} {100 * spent / step:.0f} %"
-        speed = _speed(own, name)
-        if speed is not None and ceiling_gflops:
-            text += f" (at {100 * speed / ceiling_gflops:.0f} % of the best matrix product)"
-        said.append(text)
-    return "; ".join(said)
-
-
-def _speed(layers: Sequence[Layer], kind: str) -> float | None:
-    """GFLOP/s of all layers of a kind whose work is known."""
-    known = [layer for layer in layers if _KINDS.get(layer.primitive) == kind and layer.flops is not None]
-    milliseconds = sum(layer.milliseconds for layer in known)
-    return sum(layer.flops or 0.0 for layer in known) / milliseconds / 1e6 if milliseconds else None
