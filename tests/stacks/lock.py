@@ -78,7 +78,15 @@ def downloader(folder: Path) -> Path:
     return folder / "bin/python"
 
 
-def download(pip: Path, folder: Path, name: str, version: str, python: str, abi: str) -> Path:
+def download(
+    pip: Path,
+    folder: Path,
+    name: str,
+    version: str,
+    python: str,
+    abi: str,
+    platforms: Sequence[str] = PLATFORMS,
+) -> Path:
     """The one file that an installer takes for this ABI."""
     folder.mkdir(parents=True)
     words: list[str] = [str(pip), "-m", "pip", "download", "-q", "--no-deps", "-d", str(folder)]
@@ -86,7 +94,7 @@ def download(pip: Path, folder: Path, name: str, version: str, python: str, abi:
         words += ["--no-build-isolation", "--no-binary", "chainer"]
     else:
         words += ["--only-binary", ":all:", "--implementation", "cp", "--python-version", python, "--abi", abi]
-        words += [word for tag in PLATFORMS for word in ("--platform", tag)]
+        words += [word for tag in platforms for word in ("--platform", tag)]
     run(*words, f"{name}=={version}")
     (found,) = folder.iterdir()
     return found
