@@ -105,6 +105,7 @@ class Conversation:
             if ready:
                 chunk = os.read(self._printed.fileno(), 1 << 20)
                 if not chunk:
+                    self._wait(5.0)  # it ends now; whoever asks how shall get an answer
                     return
                 yield chunk
             elif self._process.poll() is not None:
@@ -125,13 +126,16 @@ class Conversation:
         """End its standard input, and the program itself where it goes on; return how it ended."""
         with contextlib.suppress(OSError):
             self._given.close()
-        deadline = time.monotonic() + grace_seconds
-        while self._process.poll() is None and time.monotonic() < deadline:
-            time.sleep(0.005)
+        self._wait(grace_seconds)
         if self._process.poll() is None:
             kill_group(self._process)
         self._printed.close()
         return self._process.wait()
+
+    def _wait(self, seconds: float) -> None:
+        deadline = time.monotonic() + seconds
+        while self._process.poll() is None and time.monotonic() < deadline:
+            time.sleep(0.005)
 
 
 def _end_of(data: bytearray, mark: bytes, count: int) -> int | None:
