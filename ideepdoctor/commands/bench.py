@@ -29,6 +29,8 @@ from ideepdoctor.treatment.state import state_folder
 
 OWN_MODEL = "model"
 """Name of the net that a user's own model is."""
+THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
+"""What decides how many threads iDeep and the BLAS of a NumPy use."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,25 +210,35 @@ class _Run:
             self._reorders += [] if reorder is None else [reorder]
 
     def _scale(self) -> None:
-        """The first net with 1, 2, 4... threads."""
-        spec, cpus = self._best(), self._cpus()
-        if spec is None or not cpus or cpus < 2:
+        """The first net with 1, 2, 4... threads: iDeep, and NumPy, which more threads may make slower."""
+        best, cpus = self._best(), self._cpus()
+        if not cpus or cpus < 2:
             return
         counts = [1 << power for power in range(cpus.bit_length()) if 1 << power < cpus] + [cpus]
-        threads = {f"{spec.id} with {count}": count for count in counts}
-        specs = tuple(
-            replace(spec, id=name, variables={**spec.variables, "OMP_NUM_THREADS": str(count)})
-            for name, count in threads.items()
-        )
         # No more of them at a time than there were engines: their nets fit in memory together.
         some = max(2, len(self._plan.engines))
-        for start in range(0, len(specs), some):
-            part = specs[start : start + some]
-            plan = replace(self._plan, engines=part, nets=self._plan.nets[:1], blocks=3)
-            for row in Bench(self._session.system, plan, self._told).go().rows.values():
-                if row.measured and row.median is not None:
-                    count = threads[row.engine]
-                    self._scaling.append(Scaling(spec.id, row.net, row.batch, count, row.median, row.low, row.high))
+        for spec in self._plan.engines:
+            if spec is not best and spec.kind != "numpy":
+                continue
+            for start in range(0, len(counts), some):
+                self._scale_one(spec, counts[start : start + some])
+
+    def _scale_one(self, spec: EngineSpec, counts: Sequence[int]) -> None:
+        threads = {f"{spec.id} with {count}": count for count in counts}
+        specs = tuple(
+            replace(
+                spec,
+                id=name,
+                label=f"{spec.label}, {count} threads",
+                variables={**spec.variables, **dict.fromkeys(THREADS, str(count))},
+            )
+            for name, count in threads.items()
+        )
+        plan = replace(self._plan, engines=specs, nets=self._plan.nets[:1], blocks=3)
+        for row in Bench(self._session.system, plan, self._told).go().rows.values():
+            if row.measured and row.median is not None:
+                count = threads[row.engine]
+                self._scaling.append(Scaling(spec.id, row.net, row.batch, count, row.median, row.low, row.high))
 
     def _cpus(self) -> int | None:
         affinity = self._facts.limits.affinity_cpus
