@@ -1,6 +1,6 @@
 """What is claimed of speed, measured: run on a quiet machine with
 
-    python -m tests.benchmarks.speed_claims ENV [--batch 8] [--peer torch] [--nets alexnet,vgga,...] [--file RESULT.json]
+    python -m tests.benchmarks.speed_claims ENV [--batch 8] [--peer torch] [--nets alexnet,vgga] [--file RESULT.json]
 
 ENV is an environment that ``ideepdoctor setup`` made. All engines take turns in one run of ``ideepdoctor bench``; each
 claim is a ratio with its 95 % interval, and holds where the interval says so. Ends with 1 where a claim does not hold.
@@ -46,7 +46,8 @@ def series(row: Row) -> Series:
 def against(result: Result, over: str, under: str, claim: dict[str, float], name: str) -> list[tuple[bool | None, str]]:
     """Claims that ``over`` takes at least so many times the time of ``under``; None: measured without a claim."""
     said = []
-    for key in result.keys():
+    keys = result.keys()
+    for key in keys:
         slow, fast = result.row(over, key), result.row(under, key)
         if slow is None or fast is None or not (slow.measured and fast.measured):
             continue
