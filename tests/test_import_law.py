@@ -22,12 +22,15 @@ PURE_FILES = (
     "proof/bench_bars.py",
     "proof/bench_compare.py",
     "proof/bench_limits.py",
+    "proof/tune_search.py",
+    "proof/tune_space.py",
     "treatment/plan.py",
     "treatment/variables.py",
     "treatment/startup.py",
     "treatment/exports.py",
     "treatment/leftover.py",
     "treatment/order.py",
+    "treatment/profile.py",
     "treatment/shellrc.py",
 )
 TOUCHES_THE_WORLD = frozenset({"os", "subprocess", "rich", "typer", "shutil", "multiprocessing", "socket", "pathlib"})

@@ -99,6 +99,7 @@ def prepare(
     if target.transport or target.emulator:
         raise UsageError(f"{command} starts programs on this machine alone", hint="leave out --target and --emulator")
     facts = examine(session, target, scope)
+    modules = [name for name in modules if name != "auto" or wants_layouts(facts)]
     environ = variables(session.environ, facts)
     environ = _without_bad_preload(session, target, environ)
     environ["PATH"] = search_path(environ.get("PATH", ""), facts.python.executable)
@@ -200,17 +201,25 @@ def ignores_variables(argv: list[str]) -> bool:
 
 def variables(environ: Mapping[str, str], facts: Facts) -> dict[str, str]:
     """The environment with what is right for this machine where the user has set nothing."""
-    from ideepdoctor.treatment.variables import recommended
+    from ideepdoctor.treatment.variables import before_start, recommended
 
     result = dict(environ)
     ours = [name for name in environ.get(_MARK, "").split(",") if name in environ]
-    for variable in recommended(facts):
+    for variable in (*recommended(facts), *before_start(facts)):
         if variable.name not in result:
             result[variable.name] = variable.value
             ours.append(variable.name)
     if ours:
         result[_MARK] = ",".join(dict.fromkeys(ours))
     return result
+
+
+def wants_layouts(facts: Facts) -> bool:
+    """Whether to_intel64() is to be called: unless tune measured that the model is faster without."""
+    from ideepdoctor.treatment.profile import in_force
+
+    profile = in_force(facts)
+    return profile is None or profile.to_intel64 is not False
 
 
 def start_folder(session: Session) -> str:
@@ -257,7 +266,7 @@ def _target_of(asked: TargetOptions, words: tuple[str, ...]) -> TargetOptions:
 
 def _without_bad_preload(session: Session, target: Target, environ: dict[str, str]) -> dict[str, str]:
     """The environment without LD_PRELOAD where it holds what ideep4py does not survive (IDP401)."""
-    if not environ.get("LD_PRELOAD"):
+    if not session.environ.get("LD_PRELOAD"):
         return environ
     from ideepdoctor.facts.collect import Scope
 

@@ -28,10 +28,10 @@ def variables(session: Session, options: TargetOptions) -> tuple[Facts, tuple[Va
         CouldNotCheck: it does not answer.
     """
     from ideepdoctor.facts.collect import BARE
-    from ideepdoctor.treatment.variables import recommended
+    from ideepdoctor.treatment.variables import before_start, recommended
 
     facts = examine(session, find_target(session, options), BARE)
-    return facts, recommended(facts)
+    return facts, (*recommended(facts), *before_start(facts))
 
 
 def show(session: Session, options: TargetOptions, dialect: str) -> Report:

@@ -16,6 +16,7 @@ from ideepdoctor.facts.host import container_kind, parse_libc, parse_os_name
 from ideepdoctor.facts.limits import Level, build_limits
 from ideepdoctor.facts.outcomes import read_chainer, read_guard, read_imports, read_libraries, read_shadows, shadow_rows
 from ideepdoctor.facts.packages import read_packages
+from ideepdoctor.facts.profile import read_profile
 from ideepdoctor.facts.variables import read_variables
 from ideepdoctor.model.facts import (
     Cpu,
@@ -174,6 +175,7 @@ def read_facts(
         shadows=read_shadows(imports) if imports else shadow_rows(answer, "possible_shadows"),
         chainer=read_chainer(imports) if imports else None,
         guard=read_guard(answer, imports),
+        profile=read_profile(answer),
         libraries=read_libraries(imports) if imports else None,
         interpreters=interpreters,
     )
@@ -188,13 +190,15 @@ def _find(system: System, environ: Mapping[str, str]) -> tuple[Interpreter, ...]
 
 def _cpu(answer: Answer, machine: Answer) -> Cpu:
     """The processor."""
-    return build_cpu(
+    found = build_cpu(
         machine.maybe_text("cpuinfo"),
         machine.maybe_text("topology") or "",
         answer.maybe_text("cpuid"),
         answer.maybe_text("loader_help"),
         answer.maybe_text("host_cpuid"),
     )
+    signature = machine.maybe_text("modalias")
+    return replace(found, signature=signature) if signature and not found.emulated else found
 
 
 def _platform(machine: Answer, loader_help: str | None) -> Platform:

@@ -14,6 +14,8 @@ from ideepdoctor.model.outcome import Outcome as Outcome
 
 FACTS_SCHEMA = "ideepdoctor-facts"
 FACTS_SCHEMA_VERSION = "1"
+PROFILE_SCHEMA = "ideepdoctor-profile"
+PROFILE_SCHEMA_VERSION = "1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +58,8 @@ class Cpu:
     sockets: int | None = None
     physical_cores: int | None = None
     logical_cpus: int | None = None
+    signature: str | None = None
+    """Vendor, family and model as Linux spells them in sysfs: ``ven0002fam001Amod0002``."""
     emulated: bool | None = None
     """True where CPUID and /proc/cpuinfo disagree: then CPUID is what will run."""
 
@@ -236,6 +240,71 @@ class Guard:
 
 
 @dataclass(frozen=True, slots=True)
+class TunedVariable:
+    """A variable of a tuned profile."""
+
+    name: str
+    value: str
+    """Empty: it is left unset although it has a default."""
+    why: str
+    early: bool = False
+    """It is read before Python starts: ``run`` and ``env`` set it, a start-up file cannot."""
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """What ``tune`` found for a target, kept in its environment."""
+
+    path: str
+    cpu: str = ""
+    """Model name of the processor that it was measured on."""
+    cpus: int = 0
+    """CPUs that were open to the process there."""
+    subject: str = ""
+    """What was measured: ``alexnet, batch 8`` or ``FILE:FUNCTION``."""
+    variables: tuple[TunedVariable, ...] = ()
+    to_intel64: bool | None = None
+    """Whether the model's parameters are to be in iDeep's layouts; None: not looked at."""
+    ratio: float | None = None
+    """Time of the default / time of this setting, with its 95 % interval."""
+    ratio_low: float | None = None
+    ratio_high: float | None = None
+    date: str = ""
+    """UTC, ISO 8601."""
+    tool_version: str = ""
+    problem: str = ""
+    """Why the file could not be understood."""
+
+
+@dataclass(frozen=True, slots=True)
+class TimedStep:
+    """Training steps of a network as bench or tune measured them."""
+
+    engine: str
+    """``ideep``, ``numpy`` or ``mkl`` (NumPy with MKL)."""
+    subject: str
+    """``alexnet, batch 8``."""
+    threads: int
+    seconds: float
+    """Median of forward + backward, with its 95 % interval."""
+    low: float
+    high: float
+    of_ceiling: float | None = None
+    """GFLOP/s by the best matrix product that was measured here."""
+
+
+@dataclass(frozen=True, slots=True)
+class BenchFacts:
+    """The summary of a measurement on this machine."""
+
+    steps: tuple[TimedStep, ...] = ()
+    quiet: bool = True
+    """Whether nothing else took the machine's time."""
+    noise: tuple[str, ...] = ()
+    """What did, in sentences."""
+
+
+@dataclass(frozen=True, slots=True)
 class Interpreter:
     """A Python found on this machine."""
 
@@ -356,6 +425,10 @@ class Facts:
     interpreters: tuple[Interpreter, ...] | None = None
     """Other Pythons of this machine; None where they were not looked for."""
     smoke: Smoke | None = None
+    profile: Profile | None = None
+    """What ``tune`` left in the environment; None where it left nothing."""
+    bench: BenchFacts | None = None
+    """What bench or tune measured in this run; None where they measured nothing."""
     planned_ideep4py: str | None = None
     """The release that setup or install is about to install; rules then judge it instead of the installed one."""
 

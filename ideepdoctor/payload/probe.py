@@ -154,9 +154,11 @@ LOOK = (
     + SHADOWS
     + r"""
 guard = [os.path.join(one, "_ideepdoctor_guard.py") for one in sys.path]
+profile = [os.path.join(one, "_ideepdoctor_profile.json") for one in sys.path]
 tell("look", {"path": ([""] if first else []) + sys.path, "environment": dict(os.environ),
               "guard": ([one for one in guard if os.path.isfile(one)] or [None])[0],
               "guard_choice": getattr(sys.modules.get("_ideepdoctor_startup"), "GUARD", None),
+              "profile": ([one for one in profile if os.path.isfile(one)] or [None])[0],
               "user_site": getattr(site, "USER_SITE", None),
               "possible": [one for one in possible() if one[0] in names]})
 """
@@ -581,6 +583,7 @@ def machine_texts():
         "os_release": read("/etc/os-release") or read("/usr/lib/os-release"),
         "cpuinfo": block,
         "topology": topology,
+        "modalias": (read("/sys/devices/system/cpu/modalias", 80) or "").partition(",")[2].partition(":")[0],
         "meminfo": read("/proc/meminfo"),
         "status": read("/proc/self/status"),
         "cgroups": cgroup_texts(),
@@ -746,6 +749,7 @@ def main():
         answer[name] = children[name].told().get("cpuid") if name in children else None
     answer["python"]["user_site"] = look.get("user_site")
     answer["guard"] = guard_file(look) if look else None
+    answer["profile"] = {"path": look["profile"], "text": read(look["profile"])} if look.get("profile") else None
     answer["variables"] = {"inherited": allowed(environment), "effective": None}
     if look:
         answer["variables"]["effective"] = allowed(look["environment"])

@@ -10,6 +10,7 @@ from ideepdoctor.model.findings import Finding, FixSafety, Severity
 from ideepdoctor.model.plan import Step
 from ideepdoctor.rules.base import Example, Rule, Unknown
 from ideepdoctor.rules.installed import fix_command, variable, variable_fix, variable_steps
+from ideepdoctor.treatment.profile import in_force
 from ideepdoctor.treatment.variables import AVX512_OF_MKL, mkl_type
 
 _AVX2: dict[str, Any] = {"model_name": "AMD EPYC 7742 64-Core Processor", "cpuinfo_flags": ["avx", "avx2", "sse4_2"]}
@@ -69,6 +70,9 @@ class IDP701(Rule):
         right = mkl_type(facts)
         if right is None or facts.planned_ideep4py is not None:
             return
+        profile = in_force(facts)
+        if profile is not None and any(item.name == right.name for item in profile.variables):
+            return  # measured here: another choice was faster
         value = variable(facts, right.name)
         needed = f"{right.name}={right.value}"
         safety = variable_fix(facts, right.name)

@@ -21,6 +21,8 @@ from ideepdoctor.treatment.variables import (
 )
 
 _CPUINFO = "/proc/cpuinfo"
+_NPROC = "env -u OMP_NUM_THREADS -u OMP_THREAD_LIMIT nproc"
+"""nproc believes OMP_NUM_THREADS, which a line before may have set."""
 _MODALIAS = "/sys/devices/system/cpu/modalias"
 
 
@@ -45,7 +47,7 @@ def _sh(variables: Sequence[Variable]) -> str:
         value = re.sub(r'([\\"$`}])', r"\\\1", item.value)
         line = f': "${{{item.name}:={value}}}"; export {item.name};'
         greps, cpus = _conditions(item)
-        tests = greps + [f'[ "$(nproc)" = {count} ]' for count in cpus]
+        tests = greps + [f'[ "$({_NPROC})" = {count} ]' for count in cpus]
         if tests:
             line = f"if {' && '.join(tests)}; then {line} fi;"
         lines.append(line + "\n")
@@ -57,7 +59,7 @@ def _fish(variables: Sequence[Variable]) -> str:
     for item in variables:
         value = item.value.replace("\\", "\\\\").replace("'", "\\'")
         greps, cpus = _conditions(item)
-        tests = [f"not set -q {item.name}", *greps, *(f"test (nproc) = {count}" for count in cpus)]
+        tests = [f"not set -q {item.name}", *greps, *(f"test ({_NPROC}) = {count}" for count in cpus)]
         lines.append(f"if {'; and '.join(tests)}; set -gx {item.name} '{value}'; end;\n")
     return "".join(lines)
 
@@ -68,7 +70,11 @@ def _csh(variables: Sequence[Variable]) -> str:
     for item in variables:
         value = item.value.replace("'", "'\\''").replace("!", "\\!")
         greps, cpus = _conditions(item)
-        tests = [f"! $?{item.name}", *(f"{{ {grep} }}" for grep in greps), *(f"`nproc` == {count}" for count in cpus)]
+        tests = [
+            f"! $?{item.name}",
+            *(f"{{ {grep} }}" for grep in greps),
+            *(f"`{_NPROC}` == {count}" for count in cpus),
+        ]
         lines.append(f"if ({' && '.join(tests)}) setenv {item.name} '{value}';\n")
     return "".join(lines)
 

@@ -8,7 +8,7 @@ from ideepdoctor.rules.compat import guarded
 from ideepdoctor.rules.installed import installed_pair
 from ideepdoctor.treatment.order import packages_first
 from ideepdoctor.treatment.startup import startup_files
-from ideepdoctor.treatment.variables import recommended
+from ideepdoctor.treatment.variables import choices
 
 
 def startup_steps(
@@ -25,7 +25,7 @@ def startup_steps(
     if folder is None:
         return ()
     wanted = wants_guard(facts, pair) if guard is None else guard
-    return startup_files(recommended(facts), folder, packages_first(facts), wanted)
+    return startup_files(choices(facts), folder, packages_first(facts), wanted)
 
 
 def wants_guard(facts: Facts, pair: tuple[str, str] | None = None) -> bool | None:

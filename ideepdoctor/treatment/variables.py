@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ideepdoctor.model.facts import Facts
+from ideepdoctor.treatment.profile import in_force, open_cpus
 
 ON_AMD_AVX512 = "amd-avx512"
 """Condition: a processor of AMD that has AVX-512 as far as MKL of 2018 uses it: F, DQ, CD, BW and VL."""
@@ -50,11 +51,40 @@ _MKL_TYPES = (
 
 
 def recommended(facts: Facts) -> tuple[Variable, ...]:
-    """The variables for the machine that the facts describe.
+    """The variables for the machine that the facts describe: what was tuned here, else the defaults.
 
     What is not known leads to no variable. Left out on purpose, because they were measured to do harm:
     KMP_BLOCKTIME=0 (costs 30 %) and OMP_PROC_BIND (on CPython 3.7 it leaves iDeep one thread).
     """
+    first: dict[str, Variable] = {}
+    for variable in choices(facts):
+        first.setdefault(variable.name, variable)
+    return tuple(variable for variable in first.values() if variable.value)
+
+
+def choices(facts: Facts) -> tuple[Variable, ...]:
+    """What a start-up file holds: what was tuned on this machine before the defaults of the same name.
+
+    Of several with one name the first whose condition holds counts; one without a value leaves the variable unset.
+    """
+    profile = in_force(facts)
+    where = f"{ON_CPUS}{open_cpus(facts)}"
+    if facts.cpu.signature:
+        where = f"{ON_CPU}{facts.cpu.signature}&{where}"
+    tuned = [] if profile is None else [item for item in profile.variables if not item.early]
+    return (*(Variable(item.name, item.value, item.why, where) for item in tuned), *defaults(facts))
+
+
+def before_start(facts: Facts) -> tuple[Variable, ...]:
+    """Tuned variables that are read before Python starts: for ``run`` and shells, never for a start-up file."""
+    profile = in_force(facts)
+    early = [] if profile is None else [item for item in profile.variables if item.early and item.value]
+    cpus = f"{ON_CPUS}{open_cpus(facts)}"
+    return tuple(Variable(item.name, item.value, item.why, cpus) for item in early)
+
+
+def defaults(facts: Facts) -> tuple[Variable, ...]:
+    """The variables for the machine that the facts describe, where nothing was tuned."""
     chosen = [Variable("CHAINER_USE_IDEEP", "auto", "Chainer's default is never")]
     mkl = mkl_type(facts)
     if mkl is not None:
@@ -76,10 +106,15 @@ def mkl_type(facts: Facts) -> Variable | None:
 
 def for_any_machine(variables: Sequence[Variable]) -> tuple[Variable, ...]:
     """The variables of a machine with what the same file must hold for others, the best first: the first holds."""
-    result: list[Variable] = []
-    for variable in variables:
-        result += _MKL_TYPES if variable in _MKL_TYPES else (variable,)
-    return tuple(result)
+    name = _MKL_TYPES[0].name
+    known = {(item.value, item.only_on) for item in _MKL_TYPES}
+    mine = [item for item in variables if item.name == name]
+    if not mine:
+        return tuple(variables)
+    place = variables.index(mine[0])
+    tuned = [item for item in mine if (item.value, item.only_on) not in known]
+    others = [item for item in variables if item.name != name]
+    return (*others[:place], *tuned, *_MKL_TYPES, *others[place:])
 
 
 def _threads(facts: Facts) -> tuple[int, int, str] | None:

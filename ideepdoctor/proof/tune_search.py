@@ -1,0 +1,288 @@
+"""The search of tune: races between settings, dimension by dimension, within a budget. Pure but for its callbacks.
+
+A race takes blocks of steps of each setting in turn. A setting leaves it when the interval of its time relative to the
+fastest lies clearly above 1. What wins a race is only a candidate: the choice is made in a last race of fresh blocks
+against the default, so that luck in the search gains nothing, and ties are the default's.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations, product
+
+from ideepdoctor.proof.statistics import Interval, Series, ratio_interval
+from ideepdoctor.proof.tune_space import DEFAULT, Dimension, Option, Setting, thread_option, threads_of
+
+Measure = Callable[[Sequence[Setting], int], Mapping[Setting, Sequence[float] | str]]
+"""One block of each setting in turn: the seconds of its steps, or why it could not be measured. The number is the
+block's: in each block another setting begins."""
+MARGIN = 0.02
+"""A gain below this is none: it is not worth a variable."""
+WIDE = 0.10
+"""An interval of a ratio wider than this tells little."""
+_LEAST_BLOCKS = 3
+_CERTAIN_BLOCKS = 5
+"""Fewer than that do not tell luck from speed: no setting is chosen by fewer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """How much is measured.
+
+    Attributes:
+        blocks: of a race.
+        last: of the last race, against the default.
+        pairs: whether pairs of what helped are tried together in other ways, too.
+    """
+
+    blocks: int = 6
+    last: int = 10
+    pairs: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """What became of one option in its race.
+
+    Attributes:
+        option: None: the default of its dimension.
+        gain: time of the default (with the other options as they stood) / time with this one; None: not measured.
+        why: why it was not measured, or "".
+    """
+
+    option: Option | None
+    gain: Interval | None
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """A dimension that was looked at: its trials, and how it is to be called."""
+
+    dimension: Dimension
+    trials: tuple[Trial, ...]
+    chosen: Option | None
+
+    @property
+    def verdict(self) -> str:
+        """``gain``, ``noise`` (nothing to tell apart), ``default`` (the others are slower) or ``unknown``."""
+        if self.chosen is not None:
+            return "gain"
+        known = [trial.gain for trial in self.trials if trial.gain is not None]
+        if not known:
+            return "unknown"
+        best = max(known, key=lambda gain: gain.median)
+        if best.spread > WIDE and best.high > 1 + MARGIN:
+            return "unknown"
+        return "default" if best.high < 1 + MARGIN and best.median < 1 - MARGIN else "noise"
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A setting that was faster and is not taken, and why."""
+
+    setting: Setting
+    gain: Interval
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The outcome.
+
+    Attributes:
+        setting: what is taken; the default where nothing else is clearly faster and right.
+        gain: time of the default / its time, by blocks that the search did not see; None for the default.
+        looked: the dimensions.
+        refused: what was faster, and wrong.
+        telling: whether the intervals are narrow enough to say that nothing is faster.
+        complete: whether there was time for all.
+        best: the fastest of the others in the last race, where the default is kept in spite of it.
+    """
+
+    setting: Setting
+    gain: Interval | None
+    looked: tuple[Looked, ...]
+    refused: tuple[Refused, ...]
+    telling: bool
+    complete: bool
+    best: tuple[Setting, Interval] | None = None
+
+
+@dataclass
+class Search:
+    """One search.
+
+    Attributes:
+        dimensions: to look at, in this order.
+        measure: takes a block.
+        certified: why a setting is wrong, or "".
+        left: seconds that are left for measuring.
+        effort: how much is measured.
+        told: told of what happens.
+    """
+
+    dimensions: Sequence[Dimension]
+    measure: Measure
+    certified: Callable[[Setting], str]
+    left: Callable[[], float]
+    effort: Effort = field(default_factory=Effort)
+    told: Callable[[str], None] = lambda _text: None
+    _failed: dict[Setting, str] = field(default_factory=dict)
+
+    def go(self) -> Choice:
+        """Search, race what was found against the default, certify, choose."""
+        best, looked, complete = DEFAULT, [], True
+        ranked: dict[Setting, float] = {}
+        for dimension in self.dimensions:
+            if self.left() <= 0:
+                complete = False
+                looked.append(Looked(dimension, (), None))
+                continue
+            self.told(dimension.title)
+            seen, gains = self._look(dimension, best)
+            looked.append(seen)
+            base = ranked.get(best, 1.0)
+            ranked.update((setting, base * gain.median) for setting, gain in gains.items())
+            if seen.chosen is not None:
+                best = best.with_option(seen.chosen)
+        if self.effort.pairs and self.left() > 0:
+            for setting, gain in self._pairs(best, looked).items():
+                ranked[setting] = ranked.get(best, 1.0) * gain.median
+        elif self.effort.pairs:
+            complete = False
+        return self._choose(ranked, tuple(looked), complete)
+
+    def _look(self, dimension: Dimension, base: Setting) -> tuple[Looked, dict[Setting, Interval]]:
+        """Race the options of a dimension; between two numbers of threads that are far apart look in the middle."""
+        settings = [base.with_option(option) for option in dimension.options]
+        gains = self._race(base, settings)
+        if dimension.ordered:
+            more = [base.with_option(option) for option in _between(dimension, base, gains)]
+            if more and self.left() > 0:
+                gains |= self._race(base, more)
+        trials = []
+        for setting in dict.fromkeys([*settings, *gains]):
+            option = setting.option(dimension.name)
+            trials.append(Trial(option, gains.get(setting), self._failed.get(setting, "")))
+        chosen, _ = max(
+            ((item.option, item.gain.median) for item in trials if item.gain is not None and clear(item.gain)),
+            key=lambda pair: pair[1],
+            default=(None, 1.0),
+        )
+        return Looked(dimension, tuple(trials), chosen), gains
+
+    def _pairs(self, best: Setting, looked: Sequence[Looked]) -> dict[Setting, Interval]:
+        """Settings that differ from the best in two dimensions that matter, as far as they were promising alone."""
+        found: dict[Setting, Interval] = {}
+        choices = {}
+        for item in looked:
+            if item.chosen is None:
+                continue
+            others = [trial for trial in item.trials if trial.gain is not None and trial.option != item.chosen]
+            others.sort(key=lambda trial: -trial.gain.median if trial.gain is not None else 0.0)
+            choices[item.dimension.name] = [trial.option for trial in others[:1]] + [None]
+        for first, second in combinations(choices, 2):
+            rivals = []
+            for one, other in product(choices[first], choices[second]):
+                setting = best.without(first).without(second)
+                for option in (one, other):
+                    setting = setting if option is None else setting.with_option(option)
+                if setting != DEFAULT:
+                    rivals.append(setting)
+            if self.left() > 0:
+                self.told(f"{first} and {second} together")
+                found |= self._race(best, rivals)
+        return found
+
+    def _choose(self, ranked: Mapping[Setting, float], looked: tuple[Looked, ...], complete: bool) -> Choice:
+        """The last race: the promising against the default, with fresh blocks; then what is right among the clear."""
+        promising = sorted((item for item in ranked if ranked[item] > 1 + MARGIN), key=lambda item: -ranked[item])[:3]
+        refused: list[Refused] = []
+        gains: dict[Setting, Interval] = {}
+        if promising:
+            self.told("the last race")
+            gains = self._race(DEFAULT, promising, self.effort.last, least=_CERTAIN_BLOCKS)
+        order = sorted(gains, key=lambda item: -gains[item].median)
+        for setting in order:
+            if not clear(gains[setting]):
+                continue
+            self.told(f"certifying {setting.label}")
+            why = self.certified(setting)
+            if not why:
+                return Choice(setting, gains[setting], looked, tuple(refused), True, complete)
+            refused.append(Refused(setting, gains[setting], why))
+        left = [item for item in order if not clear(gains[item])]
+        best = (left[0], gains[left[0]]) if left else None
+        seen = [trial.gain for item in looked for trial in item.trials if trial.gain is not None]
+        judged = list(gains.values()) or seen
+        telling = bool(judged) and all(gain.spread <= WIDE or gain.high < 1 + MARGIN for gain in judged)
+        return Choice(DEFAULT, None, looked, tuple(refused), telling, complete, best)
+
+    def _race(
+        self, base: Setting, rivals: Sequence[Setting], blocks: int = 0, least: int = _LEAST_BLOCKS
+    ) -> dict[Setting, Interval]:
+        """Time of the base / time of each rival, by interleaved blocks; without those that could not be measured."""
+        running = [item for item in dict.fromkeys((base, *rivals)) if item not in self._failed]
+        times: dict[Setting, tuple[list[float], list[int]]] = {item: ([], []) for item in running}
+        if base not in times:
+            return {}
+        blocks = blocks or self.effort.blocks
+        for block in range(blocks):
+            if block and block >= least and self.left() <= 0:
+                break
+            for setting, answer in self.measure(running, block).items():
+                if isinstance(answer, str):
+                    self._failed[setting] = answer
+                    continue
+                times[setting][0].extend(answer)
+                times[setting][1].extend([block] * len(answer))
+            running = [item for item in running if item not in self._failed]
+            if base not in running or len(running) < 2:
+                break
+            if block + 1 >= least:
+                running = self._still(running, base, times)
+                if len(running) < 2:
+                    break
+        return {
+            item: ratio_interval(Series(*times[base]), Series(*times[item]))
+            for item in times
+            if item != base and item not in self._failed and times[item][0] and times[base][0]
+        }
+
+    def _still(
+        self, running: Sequence[Setting], base: Setting, times: Mapping[Setting, tuple[list[float], list[int]]]
+    ) -> list[Setting]:
+        """Those of a race that may still be the fastest; the base stays as long as another does."""
+        fastest = min(running, key=lambda item: statistics.median(times[item][0]))
+        kept = []
+        for item in running:
+            slower = ratio_interval(Series(*times[item]), Series(*times[fastest])) if item != fastest else None
+            if item == base or slower is None or slower.low <= 1 + MARGIN:
+                kept.append(item)
+        return kept
+
+
+def clear(gain: Interval) -> bool:
+    """Whether a gain is more than noise and margin."""
+    return gain.low > 1 + MARGIN
+
+
+def _between(dimension: Dimension, base: Setting, gains: Mapping[Setting, Interval]) -> list[Option]:
+    """Numbers of threads between the best one and its neighbours, where there are any."""
+    ratios = {threads_of(setting.option(dimension.name)): gain.median for setting, gain in gains.items()}
+    words = dimension.default.split()
+    own = int(words[0]) if words and words[0].isdecimal() else None
+    known = sorted({count for count in (*ratios, own) if count is not None})
+    if not known:
+        return []
+    best = max(known, key=lambda count: ratios.get(count, 1.0))
+    place = known.index(best)
+    middles = []
+    for other in known[max(0, place - 1) : place + 2]:
+        middle = (best + other) // 2
+        if middle not in known:
+            middles.append(middle)
+    return [thread_option(count) for count in dict.fromkeys(middles)]
