@@ -108,3 +108,50 @@ def bench(
         keep,
     )
     run_command("bench", lambda session: command(session, options), Output(format, output, fail_on, verbose, yes))
+
+
+FilesArgument = Annotated[list[str], typer.Argument(metavar="FILE...", help="Results of bench, of any machines.")]
+
+
+@bench_app.command()
+def compare(
+    files: FilesArgument,
+    format: FormatOption = Format.TEXT,
+    output: OutputOption = None,
+    verbose: VerboseOption = False,
+) -> None:
+    """Set results of several machines against each other."""
+    from ideepdoctor.commands.bench_files import compare as command
+
+    run_command("bench compare", lambda session: command(session, files), Output(format, output, verbose=verbose))
+
+
+@bench_app.command()
+def history(
+    run: Annotated[str | None, typer.Argument(metavar="[ID]", help="Show this run; none: list all.")] = None,
+    format: FormatOption = Format.TEXT,
+    output: OutputOption = None,
+    verbose: VerboseOption = False,
+) -> None:
+    """List the runs that were kept, or show one of them."""
+    from ideepdoctor.commands.bench_files import history as command
+
+    run_command("bench history", lambda session: command(session, run), Output(format, output, verbose=verbose))
+
+
+@bench_app.command()
+def chart(
+    files: FilesArgument,
+    output: Annotated[
+        str, typer.Option("--output", "-o", envvar="IDEEPDOCTOR_OUTPUT", help="FILE.html, FILE.svg or FILE.png.")
+    ],
+    which: Annotated[
+        str, typer.Option("--which", envvar="IDEEPDOCTOR_WHICH", help="Chart for svg and png; html has all.")
+    ] = "",
+    format: FormatOption = Format.TEXT,
+    verbose: VerboseOption = False,
+) -> None:
+    """Draw results as a page that needs no network, or as a picture."""
+    from ideepdoctor.commands.bench_files import chart as command
+
+    run_command("bench chart", lambda session: command(session, files, output, which), Output(format, verbose=verbose))

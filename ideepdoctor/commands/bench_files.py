@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import importlib.util
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ideepdoctor.commands.session import Session
+from ideepdoctor.errors import CouldNotCheck, UsageError
 from ideepdoctor.model.bench import Result
 from ideepdoctor.model.report import Report
 from ideepdoctor.proof.bench_bars import Chart, Comparison
 from ideepdoctor.proof.bench_file import as_data, read
 from ideepdoctor.proof.bench_history import Kept, Store
 from ideepdoctor.treatment.state import state_folder
+
+if TYPE_CHECKING:
+    from ideepdoctor.render.charts import Drawing
+
+_ENDS = (".html", ".svg", ".png")
 
 
 def compare(session: Session, files: Sequence[str]) -> Report:
@@ -48,6 +55,92 @@ def history(session: Session, run: str | None) -> Report:
     found = store.runs()
     text = "".join(_listed(item) for item in found) or "nothing was measured yet: ideepdoctor bench\n"
     return Report("bench history", text=text, extra={"bench_history": [asdict(item) for item in found]})
+
+
+def chart(session: Session, files: Sequence[str], output: str, name: str) -> Report:
+    """Draw result files as a page, or one chart of them as a picture.
+
+    Raises:
+        UsageError: a file is not there or holds no result; no such chart; an end of a name that says nothing; what
+            makes PNG files is not installed.
+        CouldNotCheck: the file cannot be written.
+    """
+    check_chart(output)
+    path = draw(session, _read_all(session, files), output, name)
+    return Report("bench chart", extra={"verdict": f"written: {path}", "chart": {"file": path}})
+
+
+def check_chart(output: str) -> None:
+    """Say before anything is measured that a chart could not be written: its name ends in .html, .svg or .png.
+
+    Raises:
+        UsageError: another end; or .png, and what makes it is not installed.
+    """
+    end = Path(output).suffix.lower()
+    if end not in _ENDS:
+        raise UsageError(f"{output!r} does not end in .html, .svg or .png", hint="such as -o speed.html")
+    if end == ".png" and not importlib.util.find_spec("resvg_py"):
+        raise UsageError(
+            "what makes PNG files is not installed (resvg-py)",
+            hint='pip install "ideepdoctor[png]" where ideepdoctor is, or write .svg or .html',
+        )
+
+
+def draw(session: Session, results: Sequence[Result], output: str, name: str = "") -> str:
+    """Write the page (.html: all charts) or one chart (.svg, .png). Returns the path.
+
+    Args:
+        session: its folder is where relative paths begin.
+        results: one or more runs.
+        output: the file.
+        name: of the chart, such as ``engines`` or ``threads``; empty: the first one.
+
+    Raises:
+        UsageError: see ``check_chart``; no chart of this name, or nothing that could be drawn.
+        CouldNotCheck: the file cannot be written.
+    """
+    check_chart(output)
+    path = Path(session.cwd, Path(output).expanduser())
+    end = path.suffix.lower()
+    if end == ".html":
+        from ideepdoctor.render.bench_html import page
+
+        if name:
+            raise UsageError("a page has all charts: --which is for .svg and .png", hint=f"leave out --which {name}")
+        data = page(results).encode("utf-8")
+    else:
+        from ideepdoctor.render.charts import svg
+
+        data = svg(_chosen(results, name)).encode("utf-8")
+        if end == ".png":
+            data = _png(data.decode("utf-8"))
+    try:
+        session.system.write_file(str(path), data)
+    except OSError as error:
+        raise CouldNotCheck(
+            f"cannot write {path}: {error.strerror or error}", hint="name a file in a folder that is there"
+        ) from error
+    return str(path)
+
+
+def _chosen(results: Sequence[Result], name: str) -> Drawing:
+    from ideepdoctor.render.charts import drawings
+
+    found = drawings(results)
+    if not found:
+        raise UsageError("nothing was measured in these files: there is nothing to draw", hint="ideepdoctor bench")
+    chosen = found[0] if not name else next((item for item in found if item.name == name), None)
+    if chosen is None:
+        names = ", ".join(item.name for item in found)
+        raise UsageError(f"no chart of these files is called {name!r}", hint=f"--which with one of: {names}")
+    return chosen
+
+
+def _png(svg: str) -> bytes:
+    """The picture at twice its size, for sharp screens."""
+    from resvg_py import svg_to_bytes
+
+    return svg_to_bytes(svg_string=svg, zoom=2, sans_serif_family="DejaVu Sans")
 
 
 def shows_unicode() -> bool:

@@ -143,7 +143,7 @@ def _bar(
     else:
         y += SIZE
         parts.append(label(left, y, fitted(bar.label, width - left - 8), theme.text, halo=theme.ground))
-        y += 4
+        y += 5
     if bar.value is None:
         room = width - left - 8
         parts.append(label(left, y + _BAR - 3, fitted(bar.text, room, 11), theme.muted, size=11, halo=theme.ground))
