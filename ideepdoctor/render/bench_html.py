@@ -112,8 +112,6 @@ def _run(run: Labelled, suffix: str) -> Run:
     sections = [_run_section(result, drawing, suffix) for drawing in of_run(result, suffix)]
     if result.engines:
         sections.append(Section("Engines", "", "", (engines_table(result),)))
-    if result.ceiling.sgemm:
-        sections.append(Section("The ceiling: best matrix products", "", "", (sgemm_table(result),)))
     return Run(f"Run {result.id} on {run.label}", tuple(_facts(result)), told, tuple(sections))
 
 
@@ -130,7 +128,7 @@ def _run_section(result: Result, drawing: Drawing, suffix: str) -> Section:
         return _section(drawing, (scaling_table(result),))
     if kind.startswith("roofline-"):
         return _section(drawing, (layers_table(result, kind.removeprefix("roofline-")),))
-    return _section(drawing, ())
+    return _section(drawing, (sgemm_table(result),) if result.ceiling.sgemm else ())
 
 
 def _section(drawing: Drawing, tables: tuple[Table, ...], notes: Sequence[str] = ()) -> Section:

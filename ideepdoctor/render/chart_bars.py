@@ -87,12 +87,9 @@ def draw(chart: BarChart, theme: Theme, width: float = 420) -> str:
     """The chart as an SVG document of this width; the height is what it needs."""
     beside = width >= WIDE
     bars = [bar for group in chart.groups for bar in group.bars]
-    longest_text = max((text_width(bar.text, 11) for bar in bars if bar.value is not None), default=0.0)
     left = 8 + (min(0.3 * width, max((text_width(bar.label) for bar in bars), default=0.0)) + 8 if beside else 0)
-    right = width - longest_text - 14
     log = is_log(chart)
-    whole = _range(chart, bars, log)
-    scale = Scale(*whole, left, right, log)
+    scale = _scale(chart, bars, log, left, width)
     body: list[str] = []
     y = 10.0
     for text in _lines(chart.axis + (" (logarithmic axis)" if log else ""), width - 16):
@@ -106,7 +103,7 @@ def draw(chart: BarChart, theme: Theme, width: float = 420) -> str:
         place = len(body) - 1
         y += 4 + 13 * sum(bool(mark.text) for mark in chart.marks)
     for group in chart.groups:
-        own = scale if chart.shared else Scale(*_range(chart, group.bars, False), left, right)
+        own = scale if chart.shared else _scale(chart, group.bars, False, left, width)
         y += 20
         body.append(label(8, y, fitted(group.title, width - 16), theme.text, bold=True, halo=theme.ground))
         y += 7
@@ -115,9 +112,24 @@ def draw(chart: BarChart, theme: Theme, width: float = 420) -> str:
             drawn, y = _bar(bar, own, origin, theme, y, width, left, beside)
             body.append(drawn)
     if chart.shared:
-        body[place] = _grid(chart, scale, theme, top, y + 4)
+        body[place] = _grid(chart, scale, theme, top, y + 4, width)
         y += 18
     return document(chart.name, chart.title, chart.description, width, y + 8, body, theme)
+
+
+def _scale(chart: BarChart, bars: Sequence[BarMark], log: bool, left: float, width: float) -> Scale:
+    """The longest scale from ``left`` on which every bar leaves room for its text."""
+    low, high = _range(chart, bars, log)
+    unit = Scale(low, high, 0.0, 1.0, log)
+    right = width - 14
+    for bar in bars:
+        if bar.value is not None:
+            # From where its text begins: the end of the bar or of its interval, or the base.
+            ends = [bar.value, bar.high or bar.value, *([chart.base] if log and chart.base is not None else [])]
+            part = max(unit.at(end) for end in ends)
+            room = width - 10 - text_width(bar.text, 11) - left
+            right = min(right, left + max(room, 0.2 * width) / max(part, 0.05))
+    return Scale(low, high, left, right, log)
 
 
 def _range(chart: BarChart, bars: Sequence[BarMark], log: bool) -> tuple[float, float]:
@@ -166,7 +178,7 @@ def _bar(
     return element("g", attributes, "".join(parts)), y + _BAR + gap
 
 
-def _grid(chart: BarChart, scale: Scale, theme: Theme, top: float, bottom: float) -> str:
+def _grid(chart: BarChart, scale: Scale, theme: Theme, top: float, bottom: float, width: float) -> str:
     parts = []
     after = -1e9
     for value in ticks(scale.low, scale.high, log=scale.log):
@@ -182,8 +194,8 @@ def _grid(chart: BarChart, scale: Scale, theme: Theme, top: float, bottom: float
         if not mark.text:
             continue
         room, y = text_width(mark.text, 10), top + 14 + 13 * number
-        # To the left of the line where it does not fit on the right.
-        fits = x + 4 + room < scale.end + 100
+        # The first of several to the left of its line, so that it keeps off the others; so too what does not fit.
+        fits = x + 4 + room < width - 4 and not (number == 0 and len(chart.marks) > 1)
         parts.append(
             label(
                 x + 4 if fits else x - 4,
