@@ -12,6 +12,7 @@ from ideepdoctor.proof.bench_limits import limits
 from ideepdoctor.proof.statistics import Interval
 
 WIDTH = 80
+LEAST_WIDTH = 76
 _NUMBERS = 41
 """Columns after the bar: ms, its interval, images/s, GFLOP/s, per cent of the ceiling."""
 _UNICODE = "█▒─"
@@ -25,10 +26,10 @@ def lines(result: Result, width: int = WIDTH, unicode: bool = True) -> list[str]
 
     Args:
         result: the run.
-        width: columns of the terminal; less than 60 is taken as 60.
+        width: columns of the terminal; less than LEAST_WIDTH is taken as that.
         unicode: whether block characters can be shown; else # and =.
     """
-    width = max(width, 60)
+    width = max(width, LEAST_WIDTH)
     marks = _UNICODE if unicode else _ASCII
     found = [*_head(result, width), ""]
     found += _wrapped(f"bars: {marks[0]} forward, {marks[1]} backward; * forward alone", width, "")
@@ -52,7 +53,7 @@ def lines(result: Result, width: int = WIDTH, unicode: bool = True) -> list[str]
 
 def comparison_lines(comparison: Comparison, width: int = WIDTH, unicode: bool = True) -> list[str]:
     """Runs set against each other: the machines, then a block of bars for each chart. Arguments as in ``lines``."""
-    width = max(width, 60)
+    width = max(width, LEAST_WIDTH)
     found: list[str] = []
     for run in comparison.runs:
         machine = run.result.machine
@@ -135,11 +136,11 @@ def _row(row: Row, name: str, label: int, width: int, slowest: float, marks: str
 
 
 def _means(chart: Chart, width: int) -> list[str]:
-    found = [f"geometric mean, {chart.base} = 1"]
-    label = max(len(mean.label) for mean in chart.means) if chart.means else 0
+    found = [*_wrapped(f"geometric mean, {chart.base} = 1", width, "")]
+    label = min(max((len(mean.label) for mean in chart.means), default=0), width - 42)
     for mean in chart.means:
         nets = f"{mean.nets} net{'s' * (mean.nets > 1)}"
-        found += _wrapped(f"{mean.label:<{label}}  {factor(mean.ratio)}, {nets}", width, "  ")
+        found += _wrapped(f"{mean.label:<{label}.{label}}  {factor(mean.ratio)}, {nets}", width, "  ")
     return found if chart.means else []
 
 
