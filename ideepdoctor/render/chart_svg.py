@@ -11,19 +11,19 @@ FONT = "system-ui, -apple-system, 'Segoe UI', 'DejaVu Sans', 'Noto Sans', Arial,
 SIZE = 12
 """Of the text; a character is about 0.56 of it wide."""
 
-# After Okabe and Ito (2008), made darker or lighter until each stands out 3 to 1 from its ground. Bars bear labels too:
-# no colour has to be told from another one.
+# After Okabe and Ito (2008), made darker or lighter until each stands out 3 to 1 from its ground and any two differ for
+# the colour-blind, too. Bars bear labels besides: no colour has to be told from another one.
 LIGHT_SERIES = {
     "tuned": "#0072b2",
     "ideep": "#3d8fbf",
     "source": "#004c78",
-    "numpy": "#8a7000",
-    "mkl": "#c25500",
+    "numpy": "#9a8100",
+    "mkl": "#b03a00",
     "torch": "#b0457f",
     "caffe": "#008060",
-    "opencv": "#666666",
+    "opencv": "#603018",
     "cupy": "#222222",
-    "other": "#7a5ab5",
+    "other": "#9000f0",
 }
 DARK_SERIES = {
     "tuned": "#56b4e9",
@@ -33,9 +33,9 @@ DARK_SERIES = {
     "mkl": "#f28e2b",
     "torch": "#dd8fbd",
     "caffe": "#18b98f",
-    "opencv": "#a0a0a0",
+    "opencv": "#c03030",
     "cupy": "#f2f2f2",
-    "other": "#b39ae0",
+    "other": "#9030f0",
 }
 
 
