@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
-from ideepdoctor.cli_bench import bench_app
+from ideepdoctor.cli_bench import bench_app, tune
 from ideepdoctor.cli_options import (
     DryRunOption,
     EmulatorOption,
@@ -45,6 +45,7 @@ app = typer.Typer(
 
 
 app.add_typer(bench_app)
+app.command()(tune)
 
 
 class Exports(StrEnum):

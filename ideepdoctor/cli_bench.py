@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from ideepdoctor.cli_options import (
+    DryRunOption,
     EmulatorOption,
     FailOnOption,
     FormatOption,
@@ -108,6 +109,34 @@ def bench(
         keep,
     )
     run_command("bench", lambda session: command(session, options), Output(format, output, fail_on, verbose, yes))
+
+
+def tune(
+    python: PythonOption = None,
+    net: Annotated[
+        str, typer.Option("--net", envvar="IDEEPDOCTOR_NET", help="Networks: alexnet,vgga... [alexnet].")
+    ] = "",
+    model: Annotated[
+        str | None, typer.Option("--model", metavar="FILE:FUNCTION", envvar="IDEEPDOCTOR_MODEL", help="Your model.")
+    ] = None,
+    batch: Annotated[
+        int | None, typer.Option("--batch", min=1, max=4096, envvar="IDEEPDOCTOR_BATCH", help="Images in a step [8].")
+    ] = None,
+    budget: Annotated[str, typer.Option("--budget", envvar="IDEEPDOCTOR_BUDGET", help="Time for all: 60s, 5m.")] = "5m",
+    emulator: EmulatorOption = None,
+    dry_run: DryRunOption = False,
+    yes: YesOption = False,
+    format: FormatOption = Format.TEXT,
+    output: OutputOption = None,
+    fail_on: FailOnOption = Threshold.ERROR,
+    verbose: VerboseOption = False,
+) -> None:
+    """Find the fastest setting that is also right, and leave it in the environment."""
+    from ideepdoctor.commands.tune import TuneOptions
+    from ideepdoctor.commands.tune import tune as command
+
+    options = TuneOptions(target_options(python, emulator), words_of(net), batch, model, budget, dry_run)
+    run_command("tune", lambda session: command(session, options), Output(format, output, fail_on, verbose, yes))
 
 
 FilesArgument = Annotated[list[str], typer.Argument(metavar="FILE...", help="Results of bench, of any machines.")]

@@ -45,7 +45,9 @@ def make_plan(system: System, target: Target) -> Plan:
         )
 
 
-def record_model(system: System, target: Target, path: str, function: str) -> Model:
+def record_model(
+    system: System, target: Target, path: str, function: str, *, env: Mapping[str, str] | None = None
+) -> Model:
     """Run a user's model once: what it gives to iDeep, and its gradients.
 
     Args:
@@ -53,13 +55,14 @@ def record_model(system: System, target: Target, path: str, function: str) -> Mo
         target: where.
         path: of the file.
         function: in it, which returns (link or callable, inputs...).
+        env: the whole environment to do so in; None: the doctor's own.
 
     Raises:
         UsageError: the function is not what it must be.
         CouldNotCheck: the target does not answer, or Chainer cannot be imported there.
     """
     request = {"action": "model", "file": path, "function": function, "model_seconds": MODEL_SECONDS}
-    answer = _ask(system, target, request, seconds=60.0, more_seconds=MODEL_SECONDS)
+    answer = _ask(system, target, request, seconds=60.0, more_seconds=MODEL_SECONDS, env=env)
     with _Understood(target):
         _need(answer)
         if answer["refused"]:
@@ -86,6 +89,7 @@ class Run:
         deadline: ``time.monotonic()`` after which nothing is begun; None: until all is done.
         told: called before each batch with the number of pairs done, of all pairs, and the setting's name.
         results: by key and setting; those of earlier runs are in it from the start.
+        env: the whole environment of the cases; None: the doctor's own.
     """
 
     system: System
@@ -95,6 +99,7 @@ class Run:
     deadline: float | None = None
     told: Callable[[int, int, str], None] = lambda _done, _all, _name: None
     results: dict[tuple[str, str], Result] = field(default_factory=dict)
+    env: Mapping[str, str] | None = None
     _pace: float = 1.0
 
     def go(self) -> None:
@@ -110,7 +115,7 @@ class Run:
             if seconds < _LEAST_SECONDS:
                 return
             self.told(len(self.pairs) - len(waiting), len(self.pairs), setting.name)
-            found = run_batch(self.system, self.target, cases, setting, seconds)
+            found = run_batch(self.system, self.target, cases, setting, seconds, env=self.env)
             in_vain = 0 if found else in_vain + 1
             if in_vain == 2:
                 raise CouldNotCheck(
@@ -137,7 +142,13 @@ class Run:
 
 
 def run_batch(
-    system: System, target: Target, cases: Sequence[Case], setting: Setting, seconds: float
+    system: System,
+    target: Target,
+    cases: Sequence[Case],
+    setting: Setting,
+    seconds: float,
+    *,
+    env: Mapping[str, str] | None = None,
 ) -> tuple[Result, ...]:
     """Run some cases in one setting.
 
@@ -147,6 +158,7 @@ def run_batch(
         cases: which.
         setting: threads and processors.
         seconds: after these no further case is begun.
+        env: the whole environment to do so in; None: the doctor's own.
 
     Returns:
         A result of each case that there was time for.
@@ -160,7 +172,7 @@ def run_batch(
         "one_cpu": setting.one_cpu,
         "cases": [dict(case.spec) for case in cases],
     }
-    answer = _ask(system, target, request, seconds=seconds)
+    answer = _ask(system, target, request, seconds=seconds, env=env)
     with _Understood(target):
         if answer["ready"] is None and not answer["failure"].startswith("import of chainer"):
             return ()
@@ -169,12 +181,18 @@ def run_batch(
 
 
 def _ask(
-    system: System, target: Target, request: Mapping[str, Any], *, seconds: float, more_seconds: float = 0.0
+    system: System,
+    target: Target,
+    request: Mapping[str, Any],
+    *,
+    seconds: float,
+    more_seconds: float = 0.0,
+    env: Mapping[str, str] | None = None,
 ) -> Mapping[str, Any]:
     op_seconds = OP_SECONDS_EMULATED if target.emulator else OP_SECONDS
     whole = {"threads": None, "one_cpu": False, "seconds": seconds, "op_seconds": op_seconds, **request}
     timeout_seconds = seconds + 3 * op_seconds + more_seconds
-    return run_payload(system, target, "certify", whole, timeout_seconds=timeout_seconds)
+    return run_payload(system, target, "certify", whole, timeout_seconds=timeout_seconds, env=env)
 
 
 def _need(answer: Mapping[str, Any]) -> None:

@@ -67,9 +67,11 @@ class Looked:
 
     @property
     def verdict(self) -> str:
-        """``gain``, ``noise`` (nothing to tell apart), ``default`` (the others are slower) or ``unknown``."""
+        """``gain``, ``noise`` (nothing to tell apart), ``default`` (the others are slower), ``unknown``, ``skipped``."""
         if self.chosen is not None:
             return "gain"
+        if not self.trials:
+            return "skipped"
         known = [trial.gain for trial in self.trials if trial.gain is not None]
         if not known:
             return "unknown"
@@ -122,6 +124,7 @@ class Search:
         left: seconds that are left for measuring.
         effort: how much is measured.
         told: told of what happens.
+        failed: settings that could not be measured, and why.
     """
 
     dimensions: Sequence[Dimension]
@@ -130,7 +133,7 @@ class Search:
     left: Callable[[], float]
     effort: Effort = field(default_factory=Effort)
     told: Callable[[str], None] = lambda _text: None
-    _failed: dict[Setting, str] = field(default_factory=dict)
+    failed: dict[Setting, str] = field(default_factory=dict)
 
     def go(self) -> Choice:
         """Search, race what was found against the default, certify, choose."""
@@ -166,7 +169,7 @@ class Search:
         trials = []
         for setting in dict.fromkeys([*settings, *gains]):
             option = setting.option(dimension.name)
-            trials.append(Trial(option, gains.get(setting), self._failed.get(setting, "")))
+            trials.append(Trial(option, gains.get(setting), self.failed.get(setting, "")))
         chosen, _ = max(
             ((item.option, item.gain.median) for item in trials if item.gain is not None and clear(item.gain)),
             key=lambda pair: pair[1],
@@ -225,7 +228,7 @@ class Search:
         self, base: Setting, rivals: Sequence[Setting], blocks: int = 0, least: int = _LEAST_BLOCKS
     ) -> dict[Setting, Interval]:
         """Time of the base / time of each rival, by interleaved blocks; without those that could not be measured."""
-        running = [item for item in dict.fromkeys((base, *rivals)) if item not in self._failed]
+        running = [item for item in dict.fromkeys((base, *rivals)) if item not in self.failed]
         times: dict[Setting, tuple[list[float], list[int]]] = {item: ([], []) for item in running}
         if base not in times:
             return {}
@@ -235,11 +238,11 @@ class Search:
                 break
             for setting, answer in self.measure(running, block).items():
                 if isinstance(answer, str):
-                    self._failed[setting] = answer
+                    self.failed[setting] = answer
                     continue
                 times[setting][0].extend(answer)
                 times[setting][1].extend([block] * len(answer))
-            running = [item for item in running if item not in self._failed]
+            running = [item for item in running if item not in self.failed]
             if base not in running or len(running) < 2:
                 break
             if block + 1 >= least:
@@ -249,7 +252,7 @@ class Search:
         return {
             item: ratio_interval(Series(*times[base]), Series(*times[item]))
             for item in times
-            if item != base and item not in self._failed and times[item][0] and times[base][0]
+            if item != base and item not in self.failed and times[item][0] and times[base][0]
         }
 
     def _still(
