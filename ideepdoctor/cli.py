@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
-from ideepdoctor.cli_bench import bench_app, tune
+from ideepdoctor.cli_bench import bench_app
+from ideepdoctor.cli_bench import tune as tune_command
 from ideepdoctor.cli_options import (
     DryRunOption,
     EmulatorOption,
@@ -45,7 +46,7 @@ app = typer.Typer(
 
 
 app.add_typer(bench_app)
-app.command()(tune)
+app.command("tune")(tune_command)
 
 
 class Exports(StrEnum):
@@ -103,6 +104,9 @@ def setup(
     guard: Annotated[
         bool, typer.Option("--guard/--no-guard", envvar="IDEEPDOCTOR_WITH_GUARD", help="Correct the known faults.")
     ] = True,
+    tune: Annotated[
+        bool, typer.Option("--tune/--no-tune", envvar="IDEEPDOCTOR_TUNE", help="Look for a faster setting: 20 s.")
+    ] = True,
     emulator: EmulatorOption = None,
     dry_run: DryRunOption = False,
     yes: YesOption = False,
@@ -116,7 +120,9 @@ def setup(
     from ideepdoctor.commands.setup import setup as command
 
     wanted = None if guard else False
-    options = SetupOptions(target_options(python, emulator), env, in_place, stack, chainer, ideep, dry_run, wanted)
+    options = SetupOptions(
+        target_options(python, emulator), env, in_place, stack, chainer, ideep, dry_run, wanted, tune
+    )
     run_command("setup", lambda session: command(session, options), Output(format, output, fail_on, verbose, yes))
 
 

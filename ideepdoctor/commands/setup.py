@@ -37,6 +37,7 @@ class SetupOptions:
         ideep4py: version of ideep4py that the stack must have.
         dry_run: show the plan and stop.
         guard: False: leave the guard out, for good; None: as was decided before, which is to have it.
+        tune: look for a faster setting at the end, which takes up to 20 seconds.
     """
 
     target: TargetOptions
@@ -47,6 +48,7 @@ class SetupOptions:
     ideep4py: str | None = None
     dry_run: bool = False
     guard: bool | None = None
+    tune: bool = True
 
 
 def setup(session: Session, options: SetupOptions) -> Report:
@@ -87,7 +89,16 @@ def _new(session: Session, options: SetupOptions, env_dir: Path) -> Report:
         return Report("setup", facts=facts, plan=plan, extra={"stack": _stack_data(stack, lock), **DRY_RUN})
     journal = carry_out(session, plan)
     made = Target(str(env_dir / "bin" / "python"), emulator=options.target.emulator, reason="made by this run")
-    return _proved(session, made, env_dir, journal, stack, lock)
+    return _tuned(session, options, _proved(session, made, env_dir, journal, stack, lock), ask=False)
+
+
+def _tuned(session: Session, options: SetupOptions, report: Report, *, ask: bool) -> Report:
+    """The report with a quick tune, where one is wanted."""
+    if not options.tune:
+        return report
+    from ideepdoctor.commands.tune_quick import with_quick_tune
+
+    return with_quick_tune(session, report, ask=ask)
 
 
 def _again(session: Session, options: SetupOptions, env_dir: Path) -> Report:
@@ -187,7 +198,7 @@ def _in_place(session: Session, options: SetupOptions) -> Report:
         return _proved(session, target, Path(facts.python.prefix), None, stack, lock)
     if options.dry_run:
         return replace(before, extra=DRY_RUN)
-    return apply_and_check(session, target, before, plan)
+    return _tuned(session, options, apply_and_check(session, target, before, plan), ask=True)
 
 
 def _abis(options: SetupOptions) -> tuple[str, ...] | None:

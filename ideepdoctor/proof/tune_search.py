@@ -67,7 +67,7 @@ class Looked:
 
     @property
     def verdict(self) -> str:
-        """``gain``, ``noise`` (nothing to tell apart), ``default`` (the others are slower), ``unknown``, ``skipped``."""
+        """``gain``, ``noise`` (none is faster), ``default`` (the others are slower), ``unknown`` or ``skipped``."""
         if self.chosen is not None:
             return "gain"
         if not self.trials:

@@ -56,7 +56,7 @@ def by_hand(python: str, lock: Lock, folder: Path) -> float:
 def with_doctor(python: str, folder: Path) -> float:
     """Seconds for setup, which ends with the same smoke test."""
     env = folder / "doctor"
-    seconds = timed([*DOCTOR, "setup", "--python", python, "--env", str(env)])
+    seconds = timed([*DOCTOR, "setup", "--no-tune", "--python", python, "--env", str(env)])
     shutil.rmtree(env)
     return seconds
 

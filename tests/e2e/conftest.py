@@ -26,6 +26,7 @@ def own_state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     folder = tmp_path_factory.mktemp("state")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("IDEEPDOCTOR_STATE_DIR", str(folder))
+        patch.setenv("IDEEPDOCTOR_TUNE", "0")  # twenty seconds for each environment
         for name in _PLAIN:
             patch.delenv(name, raising=False)
         yield folder
