@@ -75,5 +75,5 @@ def _ratios(result: Result) -> str:
     chart = side_by_side(result)
     if chart is None:
         return "nothing"
-    said = [f"{mean.label} takes {mean.ratio.median:.1f} times as long" for mean in chart.means]
-    return f"against {chart.base}, {', '.join(said)}" if said else f"{chart.base} alone"
+    said = [f"{mean.label} {mean.ratio.median:.1f}" for mean in chart.means]
+    return f"times the time of {chart.base}: {', '.join(said)}" if said else f"{chart.base} alone"

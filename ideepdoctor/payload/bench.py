@@ -7,7 +7,7 @@ Requests (see talk.py for how they come):
             weights and data and takes one step: {"versions", "threads", "parameters", "flops", "used", "guard",
             "mkldnn", "first": [seconds, seconds], "loss", "batch"}
   steps     count: {"forward": [seconds], "backward": [seconds]} of each step
-  sgemm     sizes: {"sgemm": [{"library", "size", "gflops"}]} of each library in this process that has it
+  sgemm     sizes: {"sgemm": [{"library", "size", "gflops"}], "threads"} of each library in this process that has it
 """
 
 import os
@@ -382,6 +382,6 @@ if __name__ == "__main__":
             "describe": describe_net,
             "load": ENGINE.load,
             "steps": lambda request: timed_steps(ENGINE.step, int(request["count"])),
-            "sgemm": lambda request: {"sgemm": products(ENGINE, request["sizes"])},
+            "sgemm": lambda request: {"sgemm": products(ENGINE, request["sizes"]), "threads": ENGINE.threads()},
         }
     )

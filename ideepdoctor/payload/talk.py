@@ -17,6 +17,9 @@ import time
 
 timer = getattr(time, "perf_counter", time.time)
 MARK = "IDEEPDOCTOR_SET"
+# Variables that decide how fast something computes, and the first letters of more of them.
+DECIDING = ("OMP_", "KMP_", "GOMP_", "MKL_", "MALLOC_", "OPENBLAS_", "GLIBC_TUNABLES", "LD_PRELOAD")
+DECIDING += ("CHAINER_USE_IDEEP", "CHAINER_DTYPE")
 
 
 class CannotDo(Exception):
@@ -93,13 +96,19 @@ def sized_products(library, product_of, sizes):
     return found
 
 
+def variables():
+    """The variables that decide speed, as they are in force here: a start-up file's, too."""
+    return dict((name, os.environ[name]) for name in sorted(os.environ) if name.startswith(DECIDING))
+
+
 def answer_of(handlers, request):
     """What a request gives: the handler's answer, or what went wrong."""
     try:
         handler = handlers.get(request.get("do"))
         if handler is None:
             raise CannotDo("this worker cannot do %r" % request.get("do"))
-        return handler(request)
+        answer = handler(request)
+        return dict(answer, variables=variables()) if request["do"] in ("load", "sgemm") else answer
     except MemoryError:
         return {"error": {"kind": "memory", "message": "there is not enough memory for this"}}
     except CannotDo as error:

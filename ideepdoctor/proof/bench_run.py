@@ -142,10 +142,10 @@ class Bench:
             answer = worker.ask({"do": "sgemm", "sizes": list(SGEMM_SIZES)}, timeout_seconds=LOAD_SECONDS)
         except Refusal:
             return
-        variables = {name: value for name, value in spec.variables.items() if value is not None}
         for item in answer["sgemm"]:
             size, found = int(item["size"]), float(item["gflops"])
-            self.measured.sgemm.append(Sgemm(f"{item['library']}, {spec.id}", found, size, None, variables))
+            name, variables = f"{item['library']}, {spec.id}", _variables(spec, answer)
+            self.measured.sgemm.append(Sgemm(name, found, size, answer.get("threads"), variables))
 
     def _note(self, spec: EngineSpec, net: str, batch: int, answer: Mapping[str, Any]) -> None:
         """Remember what the engine and the net turned out to be."""
@@ -156,7 +156,7 @@ class Bench:
             kind=spec.kind,
             python=versions.pop("python", ""),
             versions=versions,
-            variables={name: value for name, value in spec.variables.items() if value is not None},
+            variables=_variables(spec, answer),
             threads=answer["threads"],
             guard=bool(answer.get("guard", False)),
             forward_only=spec.forward_only,
@@ -205,6 +205,18 @@ class _Turn:
         return self.spec.id, self.net, self.batch
 
 
+def _variables(spec: EngineSpec, answer: Mapping[str, Any]) -> dict[str, str]:
+    """The variables in force, as the worker tells; else those that it was started with."""
+    told = answer.get("variables")
+    found = spec.variables if told is None else {str(name): str(value) for name, value in told.items()}
+    shown = {name: value for name, value in found.items() if value is not None}
+    if "LD_PRELOAD" in shown:
+        # A result file is for others, too: folders may have a user's name.
+        names = [path.rpartition("/")[2] for path in shown["LD_PRELOAD"].replace(":", " ").split()]
+        shown["LD_PRELOAD"] = ":".join(names)
+    return shown
+
+
 def _count(seconds: float, step: float) -> int:
     return max(1, min(MOST_STEPS, round(seconds / max(step, 1e-6))))
 
@@ -244,7 +256,9 @@ def label_of(spec: EngineSpec, versions: Mapping[str, str]) -> str:
         parts = [f"Chainer {versions.get('chainer', '')}", f"NumPy {versions.get('numpy', '')}"]
     else:
         name = next((name for name in versions if name == spec.kind), None)
-        return spec.label if name is None else f"{_NAMES.get(name, name)} {versions[name]}"
-    # What follows the comma in the label says how: as installed, tuned.
+        if name is None:
+            return spec.label
+        parts = [f"{_NAMES.get(name, name)} {versions[name]}"]
+    # What follows the comma in the label says how: as installed, tuned, channels last.
     _, comma, how = spec.label.partition(", ")
     return " + ".join(part.strip() for part in parts) + comma + how

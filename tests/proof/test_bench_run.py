@@ -165,3 +165,14 @@ def test_labels() -> None:
     torch = EngineSpec("torch", "PyTorch", "torch", TARGET, payload="bench_torch")
     assert label_of(torch, {"torch": "2.13.0", "mkldnn": "3.12"}) == "PyTorch 2.13.0"
     assert label_of(torch, {}) == "PyTorch"
+    channels = EngineSpec("torch-channels-last", "PyTorch, channels last", "torch", TARGET)
+    assert label_of(channels, {"torch": "2.13.0"}) == "PyTorch 2.13.0, channels last"
+
+
+def test_variables_are_those_in_force_without_folders() -> None:
+    told = {"MKL_DEBUG_CPU_TYPE": "7", "LD_PRELOAD": "/home/someone/libjemalloc.so.2:/usr/lib/libm.so"}
+    answer = {"versions": {}, "threads": 2, "used": True, "variables": told}
+    machine = Machine({"only": 0.1}, only_load=answer)
+    measured = Bench(machine.system(), Plan((spec("only"),), (("conv", 1),), blocks=2)).go()
+    expected = {"MKL_DEBUG_CPU_TYPE": "7", "LD_PRELOAD": "libjemalloc.so.2:libm.so"}
+    assert measured.engines["only"].variables == expected
