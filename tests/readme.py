@@ -49,7 +49,8 @@ def blocks(folder: Path, break_numpy: object) -> dict[str, str]:
 def comparable(text: str) -> str:
     """A block without what differs from run to run: numbers, folders, line breaks, and the notes on a busy machine.
 
-    (What the quick tune of setup says depends on the noise; tests leave it out. IDP702, a note, says that iDeep was not faster: that is so while other programs take the processor.)
+    (What the quick tune of setup says depends on the noise; tests leave it out. IDP702, a note, says that iDeep was not
+    faster: that is so while other programs take the processor.)
     """
     text = re.sub(r",\s+\d+\s+notes?\s+\(-v\s+shows\)", "", text)
     text = re.sub(r"Tuned:.*?(?=run a script)", "", text, flags=re.DOTALL)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from ideepdoctor.model.bench import Result
@@ -26,7 +27,7 @@ def report_of(
     from ideepdoctor.render.bench import lines
 
     slower = [item for item in regressions if item.verdict is Verdict.SLOWER]
-    findings = tuple(_slower(item) for item in slower)
+    findings = (*(_slower(item) for item in slower), *_slow_here(result, facts))
     extra: dict[str, Any] = {"bench": as_data(result)}
     body = list(lines(result))
     if limit is not None:
@@ -39,6 +40,16 @@ def report_of(
             body.append("Nothing to compare with: no earlier run here has these engines and nets.")
     extra["verdict"] = _verdict(result, slower, unused)
     return Report("bench", facts=facts, judgement=Judgement(findings), body=tuple(body), extra=extra)
+
+
+def _slow_here(result: Result, facts: Facts | None) -> tuple[Finding, ...]:
+    """What the rules about speed find in the times."""
+    if facts is None:
+        return ()
+    from ideepdoctor.commands.session import judge_all
+    from ideepdoctor.facts.bench import bench_facts
+
+    return judge_all(replace(facts, bench=bench_facts(result)), frozenset({"IDP703", "IDP704"})).findings
 
 
 def _as_row(item: Regression) -> dict[str, Any]:

@@ -61,6 +61,9 @@ from ideepdoctor.rules.idp618 import IDP618
 from ideepdoctor.rules.idp619 import IDP619
 from ideepdoctor.rules.idp701 import IDP701
 from ideepdoctor.rules.idp702 import IDP702
+from ideepdoctor.rules.idp703 import IDP703
+from ideepdoctor.rules.idp704 import IDP704
+from ideepdoctor.rules.idp705 import IDP705
 
 RULES: tuple[type[Rule], ...] = (
     IDP101,
@@ -121,4 +124,7 @@ RULES: tuple[type[Rule], ...] = (
     IDP619,
     IDP701,
     IDP702,
+    IDP703,
+    IDP704,
+    IDP705,
 )
