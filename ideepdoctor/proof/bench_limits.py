@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from ideepdoctor.model.bench import Layer, Net, Result, Row
 
-_COMPUTING = ("convolution", "deconvolution", "inner_product")
-"""Primitives that multiply: bound by arithmetic. The others move memory."""
+_COMPUTING = {"convolutions": ("convolution", "deconvolution"), "linear layers": ("inner_product",)}
+"""Primitives that multiply: bound by arithmetic where their operations are many for each byte. Others move memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,28 +67,34 @@ def _of_layers(result: Result, row: Row) -> Iterator[str]:
     if not layers or row.median is None:
         return
     whole = row.median * 1000
-    computing = share_of(layers, _COMPUTING)
+    computing = {name: share_of(layers, primitives) for name, primitives in _COMPUTING.items()}
     reorders = share_of(layers, ("reorder",))
     inside = sum(layer.milliseconds for layer in layers)
-    outside = max(0.0, whole - inside)
-    flops = sum(layer.flops or 0.0 for layer in layers if layer.primitive in _COMPUTING)
-    rate = f" at {flops / computing / 1e6:.0f} GFLOP/s" if flops and computing else ""
-    parts = [
-        (computing, f"convolutions{rate}"),
-        (inside - computing - reorders, "pooling, normalization and other primitives"),
+    parts = [(part, f"{name}{_rate_of(layers, _COMPUTING[name])}") for name, part in computing.items()]
+    parts += [
+        (inside - sum(computing.values()) - reorders, "pooling, normalization and other primitives"),
         (reorders, "reorders into other layouts"),
-        (outside, "outside MKL-DNN (linear layers, Python, NumPy)"),
+        (whole - inside, "outside MKL-DNN (Python, NumPy)"),
     ]
+    least = 0.005 * max(whole, inside)
     shown = [
-        f"{100 * part / max(whole, inside):.0f} % {name}" for part, name in sorted(parts, reverse=True) if part > 0
+        f"{100 * part / max(whole, inside):.0f} % {name}" for part, name in sorted(parts, reverse=True) if part > least
     ]
     yield f"of a step of {whole:.0f} ms: {', '.join(shown)}"
-    multiplying = [layer for layer in layers if layer.primitive in _COMPUTING]
+    multiplying = [layer for layer in layers if any(layer.primitive in names for names in _COMPUTING.values())]
     slow = [layer for layer in multiplying if layer.flops and layer.milliseconds >= 0.05 * inside]
     if slow:
         worst = min(slow, key=lambda layer: (layer.flops or 0.0) / layer.milliseconds)
         rate = f"{(worst.flops or 0.0) / worst.milliseconds / 1e6:.0f} GFLOP/s"
-        yield f"slowest convolution: {worst.layer or worst.problem}, {worst.propagation.replace('_', ' ')}, {rate}"
+        moved = "" if not worst.bytes else f", {worst.bytes / worst.milliseconds / 1e6:.0f} GB/s"
+        yield f"slowest: {worst.layer or worst.problem}, {worst.propagation.replace('_', ' ')}, {rate}{moved}"
+
+
+def _rate_of(layers: tuple[Layer, ...], primitives: tuple[str, ...]) -> str:
+    known = [layer for layer in layers if layer.primitive in primitives and layer.flops]
+    milliseconds = sum(layer.milliseconds for layer in known)
+    flops = sum(layer.flops or 0.0 for layer in known)
+    return f" at {flops / milliseconds / 1e6:.0f} GFLOP/s" if milliseconds > 0 else ""
 
 
 def _ahead(result: Result, best: Row, rows: list[Row]) -> Iterator[str]:

@@ -125,8 +125,10 @@ def scaling(name: str, title: str, description: str, curves: Sequence[Curve], th
         line(x_scale.at(fewest), y_scale.at(1), x_scale.at(most), y_scale.at(most / fewest), theme.muted, dash="5 4")
     )
     ends: list[tuple[float, str, str]] = [(y_scale.at(most / fewest), "ideal", theme.muted)]
-    for curve in curves:
+    for number, curve in enumerate(curves):
         colour = theme.of(curve.engine)
+        # Beside each other: intervals at the same number of threads would lie on one another.
+        beside = 4.0 * (number - (len(curves) - 1) / 2)
         places = [(x_scale.at(point[0]), y_scale.at(point[1])) for point in curve.points]
         path = " ".join(f"{x:.2f},{y:.2f}" for x, y in places)
         parts = [element("title", {}, text=_told(curve))]
@@ -134,7 +136,7 @@ def scaling(name: str, title: str, description: str, curves: Sequence[Curve], th
         parts.append(element("polyline", {"points": path, "style": style}))
         for (x, y), (_, _, low, high) in zip(places, curve.points, strict=True):
             if low is not None and high is not None:
-                parts.append(line(x, y_scale.at(low), x, y_scale.at(high), theme.text, width=1.2))
+                parts.append(line(x + beside, y_scale.at(low), x + beside, y_scale.at(high), colour, width=1.5))
             parts.append(element("circle", {"cx": x, "cy": y, "r": 3.5, "style": f"fill:{colour}"}))
         body.append(element("g", {"class": "curve"}, "".join(parts)))
         ends.append((places[-1][1], f"{curve.label} {curve.points[-1][1]:.2f}", theme.text))

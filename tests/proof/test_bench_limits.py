@@ -25,7 +25,7 @@ def test_the_parts_of_a_step_add_up() -> None:
     assert f"of a step of {whole:.0f} ms: {100 * convolutions / whole:.0f} % convolutions" in told
     assert f"{100 * (whole - inside) / whole:.0f} % outside MKL-DNN" in told
     assert "2 % reorders" in told
-    assert "slowest convolution: conv1, backward weights, 215 GFLOP/s" in told
+    assert "slowest: conv1, backward weights, 215 GFLOP/s, 2 GB/s" in told
 
 
 def test_the_ceiling_and_who_is_ahead() -> None:
@@ -51,3 +51,12 @@ def test_layers_that_take_longer_than_the_step_do_not_make_parts_above_the_whole
     told = texts(slow)["alexnet"]
     assert "outside" not in told
     assert "93 % convolutions" in told
+
+
+def test_linear_layers_are_a_part_of_their_own() -> None:
+    linear = replace(
+        SMALL.layers[0], primitive="inner_product", layer="fc6", milliseconds=20.0, flops=2.0e8, bytes=1.5e8
+    )
+    told = texts(replace(SMALL, layers=(*SMALL.layers, linear)))["alexnet"]
+    assert "18 % linear layers at 10 GFLOP/s" in told
+    assert "slowest: fc6, forward training, 10 GFLOP/s, 8 GB/s" in told
