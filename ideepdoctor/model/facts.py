@@ -294,6 +294,21 @@ class TimedStep:
 
 
 @dataclass(frozen=True, slots=True)
+class Slower:
+    """An engine at a net that takes longer than in an earlier run of bench."""
+
+    engine: str
+    subject: str
+    """``alexnet, batch 8``."""
+    baseline: str
+    """The earlier run."""
+    why: str
+    """How much, and how it was told."""
+    changed: tuple[str, ...] = ()
+    """What is not as it was then."""
+
+
+@dataclass(frozen=True, slots=True)
 class BenchFacts:
     """The summary of a measurement on this machine."""
 
@@ -302,6 +317,10 @@ class BenchFacts:
     """Whether nothing else took the machine's time."""
     noise: tuple[str, ...] = ()
     """What did, in sentences."""
+    unused: tuple[str, ...] = ()
+    """Engines of iDeep whose convolutions NumPy computed."""
+    slower: tuple[Slower, ...] = ()
+    """What takes longer than before by more than the limit that was asked for."""
 
 
 @dataclass(frozen=True, slots=True)

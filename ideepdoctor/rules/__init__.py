@@ -64,6 +64,7 @@ from ideepdoctor.rules.idp702 import IDP702
 from ideepdoctor.rules.idp703 import IDP703
 from ideepdoctor.rules.idp704 import IDP704
 from ideepdoctor.rules.idp705 import IDP705
+from ideepdoctor.rules.idp709 import IDP709
 
 RULES: tuple[type[Rule], ...] = (
     IDP101,
@@ -127,4 +128,5 @@ RULES: tuple[type[Rule], ...] = (
     IDP703,
     IDP704,
     IDP705,
+    IDP709,
 )
