@@ -139,7 +139,9 @@ def tune(
     run_command("tune", lambda session: command(session, options), Output(format, output, fail_on, verbose, yes))
 
 
-FilesArgument = Annotated[list[str], typer.Argument(metavar="FILE...", help="Results of bench, of any machines.")]
+FilesArgument = Annotated[
+    list[str], typer.Argument(metavar="FILE...", help="Results of bench, of any machines; or IDs of its history.")
+]
 
 
 @bench_app.command()

@@ -25,10 +25,14 @@ _ENDS = (".html", ".svg", ".png")
 
 
 def compare(session: Session, files: Sequence[str]) -> Report:
-    """Set result files against each other: the talk's three charts, as text and as data.
+    """Set results against each other: the talk's three charts, as text and as data.
+
+    Args:
+        session: this run.
+        files: result files, or ids of runs in the history.
 
     Raises:
-        UsageError: a file is not there or holds no result.
+        UsageError: a file is not there or holds no result, and no run has this id.
     """
     from ideepdoctor.proof.bench_compare import compare as set_against
     from ideepdoctor.render.bench import comparison_lines
@@ -179,5 +183,16 @@ def _listed(item: Kept) -> str:
     return f"{item.id}  {item.started}  {item.machine}{cut}\n  {engines}\n  {nets}\n"
 
 
-def _read_all(session: Session, files: Sequence[str]) -> list[Result]:
-    return [read(str(Path(session.cwd, Path(name).expanduser()))) for name in files]
+def _read_all(session: Session, names: Sequence[str]) -> list[Result]:
+    """Results of files, or of runs in the history where a name is no file's. Raises as ``read`` and ``Store.get``."""
+    return [_read(session, name) for name in names]
+
+
+def _read(session: Session, name: str) -> Result:
+    path = Path(session.cwd, Path(name).expanduser())
+    if path.exists() or path.suffix or "/" in name:
+        return read(str(path))
+    try:
+        return Store(session.system, state_folder(session.environ)).get(name)
+    except UsageError as error:
+        raise UsageError(f"there is no file {path}, and {error.message}", hint=error.hint) from None

@@ -78,6 +78,15 @@ def test_files_that_are_none_are_named(session: Session) -> None:
         chart(session, ["make.py"], "x.svg", "")
 
 
+def test_runs_of_the_history_are_named_by_id(session: Session, tmp_path: Path) -> None:
+    Store(session.system, str(tmp_path / "state")).add(make.small())
+    data = document(compare(session, ["20261130", "gpu.json"]))["bench_compare"]
+    assert isinstance(data, dict)
+    assert [item["id"] for item in data["runs"]] == [make.small().id, make.GPU.id]
+    with pytest.raises(UsageError, match=r"there is no file .*/1999, and no run of bench is called '1999'"):
+        compare(session, ["1999"])
+
+
 def test_history_lists_and_shows_what_was_kept(session: Session, tmp_path: Path) -> None:
     assert history(session, None).text == "nothing was measured yet: ideepdoctor bench\n"
     assert not (tmp_path / "state").exists()
