@@ -28,8 +28,8 @@ BATCH = 8
 BUDGET = "5m"
 _MEASURING = 0.7
 """Part of the budget that measuring may take; the rest is for certifying."""
-_QUICK_SECONDS = 12.0
-_QUICK_CERTIFY_SECONDS = 20.0
+_QUICK_MEASURING = 0.55
+_LEAST_CERTIFY_SECONDS = 8.0
 _LIBRARIES = (
     "/usr/lib/x86_64-linux-gnu",
     "/lib/x86_64-linux-gnu",
@@ -160,7 +160,7 @@ def search(
     from ideepdoctor.treatment.state import state_folder
 
     started, monitor, before = time.monotonic(), Monitor(), sum(os.times()[:4])
-    environ = _Environ(session.environ, facts)
+    environ = TunedEnviron(session.environ, facts)
     bench = Bench(session.system, target, subject, environ.variables, 0.25 if quick else 0.5)
     bench.keep = _keep(session, target, facts, subject)
     identity = {"python": facts.python.executable, "packages": _versions(facts), "cpu": facts.cpu.model_name}
@@ -168,11 +168,11 @@ def search(
     certifier = Certifier(session.system, target, subject, identity, *folders)
 
     def left() -> float:
-        return started + (_QUICK_SECONDS if quick else _MEASURING * budget) - time.monotonic()
+        return started + (_QUICK_MEASURING if quick else _MEASURING) * budget - time.monotonic()
 
     def certified(setting: Setting) -> str:
         bench.close()
-        rest = max(_QUICK_CERTIFY_SECONDS, started + budget - time.monotonic())
+        rest = max(_LEAST_CERTIFY_SECONDS, started + budget - time.monotonic())
         return certifier.wrong(environ.whole(setting), setting.to_intel64, rest)
 
     space = quick_dimensions(facts) if quick else dimensions(facts, _allocators(), model=subject.model is not None)
@@ -193,16 +193,18 @@ def search(
 
 
 def steps_for(tuned: Tuned) -> tuple[Step, ...]:
-    """The steps that leave the result in the environment; none where the default stays and nothing else was tuned."""
+    """The steps that leave the result in the environment; none where the default stays.
+
+    A profile that is there already is replaced by one that changes nothing, where it is certain that nothing is faster.
+    """
     from ideepdoctor.commands.variables import holds
     from ideepdoctor.treatment.leftover import startup_steps
     from ideepdoctor.treatment.profile import profile_step
 
     facts, setting = tuned.facts, tuned.choice.setting
-    if setting == DEFAULT and facts.profile is None:
-        return ()
+    kept = setting == DEFAULT and (facts.profile is None or not tuned.choice.telling)
     profile = profile_of(tuned)
-    if profile is None:
+    if kept or profile is None:
         return ()
     after = replace(facts, profile=profile)
     return tuple(step for step in (profile_step(profile), *startup_steps(after)) if not holds(step))
@@ -242,7 +244,7 @@ def profile_of(tuned: Tuned) -> Profile | None:
     )
 
 
-class _Environ:
+class TunedEnviron:
     """What programs see under a setting: every variable that tune may touch has a value, so that neither a start-up
     file nor an older profile decides."""
 

@@ -134,6 +134,7 @@ class Search:
     effort: Effort = field(default_factory=Effort)
     told: Callable[[str], None] = lambda _text: None
     failed: dict[Setting, str] = field(default_factory=dict)
+    _cut: bool = False
 
     def go(self) -> Choice:
         """Search, race what was found against the default, certify, choose."""
@@ -221,20 +222,31 @@ class Search:
         best = (left[0], gains[left[0]]) if left else None
         seen = [trial.gain for item in looked for trial in item.trials if trial.gain is not None]
         judged = list(gains.values()) or seen
-        telling = bool(judged) and all(gain.spread <= WIDE or gain.high < 1 + MARGIN for gain in judged)
+        complete = complete and not self._cut
+        telling = (
+            bool(judged)
+            and (bool(gains) or not promising)
+            and all(gain.spread <= WIDE or gain.high < 1 + MARGIN for gain in judged)
+        )
         return Choice(DEFAULT, None, looked, tuple(refused), telling, complete, best)
 
     def _race(
         self, base: Setting, rivals: Sequence[Setting], blocks: int = 0, least: int = _LEAST_BLOCKS
     ) -> dict[Setting, Interval]:
-        """Time of the base / time of each rival, by interleaved blocks; without those that could not be measured."""
+        """Time of the base / time of each rival, by interleaved blocks; without those that could not be measured.
+
+        Empty where the time was over before the fewest blocks that tell anything.
+        """
         running = [item for item in dict.fromkeys((base, *rivals)) if item not in self.failed]
         times: dict[Setting, tuple[list[float], list[int]]] = {item: ([], []) for item in running}
         if base not in times:
             return {}
         blocks = blocks or self.effort.blocks
         for block in range(blocks):
-            if block and block >= least and self.left() <= 0:
+            if block and self.left() <= 0:
+                if block < least:
+                    self._cut = True
+                    return {}
                 break
             for setting, answer in self.measure(running, block).items():
                 if isinstance(answer, str):
