@@ -5,7 +5,6 @@ it is called with. What the call returns is a Variable, or a tuple, list or dict
 """
 
 import os
-import runpy
 import sys
 
 
@@ -27,7 +26,11 @@ def load_function(path, name):
     sys.path.insert(0, os.path.dirname(os.path.abspath(path)))
     sys.argv = [path]
     try:
-        names = runpy.run_path(path, run_name="ideepdoctor_model")
+        # Not runpy: on 2.7 the names that a function uses are gone when run_path has returned.
+        module = sys.modules["ideepdoctor_model"] = type(sys)("ideepdoctor_model")
+        module.__file__, names = path, module.__dict__
+        with open(path, "rb") as stream:
+            exec(compile(stream.read(), path, "exec", 0, True), names)
     except SystemExit as error:
         raise Refused("%s ended the program (%s) when it was loaded" % (path, in_one_line(error)))
     except Exception as error:
