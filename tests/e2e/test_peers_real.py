@@ -128,23 +128,28 @@ def compared(made: Made, tmp_path: Path, spec: EngineSpec, sides: tuple[str, str
     python = environment / "bin" / "python"
     done = subprocess.run([str(python), "-B", *words], check=True, capture_output=True, text=True, timeout=300)
     for path in tmp_path.glob("*.raw"):
-        path.unlink()  # up to 600 MB
+        path.unlink()  # up to 1.8 GB
     return json.loads(done.stdout)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["torch", "torch-channels-last"])
-@pytest.mark.parametrize("net", NETS)
+@pytest.mark.parametrize(
+    ("name", "net"),
+    [*(("torch", net) for net in NETS), ("torch-channels-last", "googlenet"), ("torch-channels-last", "resnet50")],
+)
 def test_pytorch_computes_what_chainer_does(made: Made, tmp_path: Path, net: str, name: str) -> None:
     found = compared(made, tmp_path, peer(name), ("torch", "chainer"), net)
-    theirs, ours, right = found["losses"]
-    if net != "conv":
-        assert abs(theirs - right) <= 1e-5 * right
-        assert abs(ours - right) <= 1e-5 * right
-    # Both round in float32, each in an order of its own; measured here: at most 1.03 times as far from float64.
-    assert found["ratio"] < 4, found
-    assert found["error"] < 0.1, found
+    # The same mathematics: in float64 the two agree as far as float64 goes.
+    assert found["apart"] < 1e-9, found
     assert found["parameters"] >= 14
+    if net != "conv":
+        right = found["double"][1]
+        assert abs(found["double"][0] - right) < 1e-10 * right
+        assert all(abs(loss - right) < 1e-5 * right for loss in found["single"])
+    # And each rounds in float32, in an order of its own: a maximum or a ReLU decided otherwise moves a gradient by
+    # 1e-3, in ResNet-50 with its batch normalization of two images by 4e-2.
+    theirs, ours = found["errors"]
+    assert theirs < 4 * max(ours, 1e-3), found
 
 
 @pytest.mark.slow

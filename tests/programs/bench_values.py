@@ -22,12 +22,11 @@ PART = 1 << 22
 
 
 def hashed(places, name):
-    """A number in [-1, 1) for each place of what has this name; ``places`` is an array or tensor of int64."""
+    """A whole number below 2**32 for each place of what has this name; ``places`` is an array or tensor of int64."""
     mixed = (places * 2654435761 + zlib.crc32(name.encode("ascii")) % (1 << 31)) & 0xFFFFFFFF
     mixed = mixed ^ (mixed >> 16)
     mixed = (mixed * 0x45D9F3B) & 0xFFFFFFFF
-    mixed = mixed ^ (mixed >> 16)
-    return mixed / 2147483648.0 - 1.0
+    return mixed ^ (mixed >> 16)
 
 
 def scale_of(name, shape):
@@ -41,15 +40,16 @@ def scale_of(name, shape):
     return {"gamma": (1.0, 0.1), "beta": (0.0, 0.1), "b": (0.0, 0.1)}.get(kind, (0.0, 1.0))
 
 
-def fill(name, shape, flat, places_of, cast):
-    """Fill a flat array or tensor, part by part."""
+def fill(name, shape, flat, places_of, wide, narrow):
+    """Fill a flat array or tensor of float32, part by part; ``wide`` and ``narrow``: to float64, to float32."""
     middle, reach = scale_of(name, shape)
     count = 1
     for side in shape:
         count *= side
     for start in range(0, count, PART):
         end = min(count, start + PART)
-        flat[start:end] = cast(middle + reach * hashed(places_of(start, end), name))
+        values = wide(hashed(places_of(start, end), name)) / 2147483648.0 - 1.0
+        flat[start:end] = narrow(middle + reach * values)
 
 
 def path_of(folder, name):
@@ -57,38 +57,45 @@ def path_of(folder, name):
 
 
 def in_torch(names, folder, net, batch, channels_last):
-    """Loss and gradients of PyTorch, written to the folder."""
+    """Losses and gradients of PyTorch in float32 and in float64, written to the folder."""
     torch = names["import_torch"]()
     torch.set_num_threads(names["threads_allowed"]())
     model = names["Model"](torch, net, channels_last)
+    shapes = dict((key, tuple(tensor.shape)) for key, tensor in model.weights.items())
+    losses = [torch_gradients(torch, model, shapes, folder, batch, kind) for kind in (torch.float32, torch.float64)]
+    with open(os.path.join(folder, "loss.json"), "w") as stream:
+        json.dump(losses, stream)
+
+
+def torch_gradients(torch, model, shapes, folder, batch, dtype):
+    """Write the gradients of one precision; return the loss (None where there is none)."""
 
     def made(name, shape):
         tensor = torch.empty(shape)
-        fill(name, shape, tensor.view(-1), torch.arange, lambda values: values.float())
-        return tensor
+        fill(name, shape, tensor.view(-1), torch.arange, torch.Tensor.double, torch.Tensor.float)
+        return tensor.to(dtype)
 
-    with torch.no_grad():
-        for (node, kind), tensor in model.weights.items():
-            tensor.copy_(made("%s:%s" % (node, kind), tuple(tensor.shape)))
-    images, ends = inputs_of(net, batch, made)
+    for key, shape in shapes.items():
+        model.weights[key] = model.ordered(made("%s:%s" % key, shape)).requires_grad_(True)
+    for node, pair in model.seen.items():
+        model.seen[node] = tuple(tensor.to(dtype) for tensor in pair)
+    images, ends = inputs_of(model.net, batch, made)
     outputs = model.compute(dict((name, model.ordered(image)) for name, image in images.items()))
     loss = None
-    if net.name == "conv":
+    if model.net.name == "conv":
         for (output, _), end in zip(outputs, ends):
             output.backward(made(end, tuple(output.shape)))
     else:
-        truth = torch.tensor([label(position) for position in range(batch)])
-        value = model.loss(outputs, truth)
+        value = model.loss(outputs, torch.tensor([label(position) for position in range(batch)]))
         value.backward()
         loss = float(value.detach())
-    for (node, kind), tensor in model.weights.items():
-        held = tensor.grad.contiguous()
-        if channels_last and held.dim() == 4:
+    for key, tensor in model.weights.items():
+        held = tensor.grad
+        if held.dim() == 4:
             held = held.contiguous(memory_format=torch.contiguous_format)
-        with open(path_of(folder, "%s:%s" % (node, kind)), "wb") as stream:
-            stream.write(ctypes.string_at(held.data_ptr(), 4 * held.numel()))
-    with open(os.path.join(folder, "loss.json"), "w") as stream:
-        json.dump(loss, stream)
+        with open(path_of(folder, "%s:%s:%d" % (key + (held.element_size(),))), "wb") as stream:
+            stream.write(ctypes.string_at(held.data_ptr(), held.element_size() * held.numel()))
+    return loss
 
 
 def inputs_of(net, batch, made):
@@ -105,37 +112,39 @@ def label(position):
 
 
 def in_chainer(names, folder, net, batch):
-    """The same in Chainer with NumPy, in float32 and in float64, and how far each of both float32s is off.
+    """The same in Chainer with NumPy, and how far the two are apart.
 
-    Prints the losses of PyTorch and Chainer in float32 and of Chainer in float64; ``error``: of PyTorch's gradients
-    taken together, relative to their length; ``own_error``: of Chainer's in float32; ``ratio``: how many times farther
-    off than Chainer's float32 PyTorch's gradient is at most, errors below 1e-5 of a gradient's length not counted;
-    ``where``: of which parameter.
+    Prints ``single`` and ``double``, the losses of PyTorch and of Chainer in float32 and in float64; ``errors``: how
+    far PyTorch's and Chainer's gradients in float32, taken together, are from those in float64, relative to their
+    length; ``apart``: how far the gradients in float64 are apart at most, relative to the length of each, ``where``.
     """
     engine = names["Engine"]()
     engine.start()
     np = engine.np
     engine.chainer.global_config.use_ideep = "never"
     model = names["make_model"](engine, net)
-    rough, loss = gradients_of(engine, model, net, batch, np.float32)
-    right, true = gradients_of(engine, model, net, batch, np.float64)
+    rough, single = gradients_of(engine, model, net, batch, np.float32)
+    right, double = gradients_of(engine, model, net, batch, np.float64)
     with open(os.path.join(folder, "loss.json")) as stream:
-        losses = [json.load(stream), loss, true]
-    ratios, off, own, long = {}, 0.0, 0.0, 0.0
+        theirs = json.load(stream)
     # What is subtracted again has no gradient, and so no length that an error could be compared with.
     no_bias = set(node.inputs[0] + ":b" for node in net.nodes if node.op == "bn")
+    apart, squares = {}, [0.0, 0.0, 0.0]
     for name, gradient in right.items():
         if name in no_bias:
             continue
-        theirs = np.fromfile(path_of(folder, name), np.float32).reshape(gradient.shape)
-        length, mine = np.linalg.norm(gradient), np.linalg.norm(rough.pop(name) - gradient)
-        error = np.linalg.norm(theirs - gradient)
-        off, own, long = off + error**2, own + mine**2, long + length**2
-        ratios[name] = float(error / max(mine, 1e-5 * length))
-    worst = max(ratios, key=ratios.get)
-    told = {"losses": losses, "error": float((off / long) ** 0.5), "own_error": float((own / long) ** 0.5)}
-    told.update(ratio=ratios[worst], where=worst)
-    print(json.dumps(dict(told, parameters=len(ratios))))
+        other, other32 = [
+            np.fromfile(path_of(folder, "%s:%d" % (name, size)), kind).reshape(gradient.shape)
+            for size, kind in ((8, np.float64), (4, np.float32))
+        ]
+        length = np.linalg.norm(gradient)
+        apart[name] = float(np.linalg.norm(other - gradient) / length)
+        for place, error in enumerate((other32 - gradient, rough.pop(name) - gradient, gradient)):
+            squares[place] += float(np.linalg.norm(error)) ** 2
+    worst = max(apart, key=apart.get)
+    told = {"single": [theirs[0], single], "double": [theirs[1], double], "apart": apart[worst], "where": worst}
+    errors = [(square / squares[2]) ** 0.5 for square in squares[:2]]
+    print(json.dumps(dict(told, errors=errors, parameters=len(apart))))
 
 
 def filled(engine, model, dtype):
@@ -145,7 +154,7 @@ def filled(engine, model, dtype):
     def made(name, shape):
         array = np.empty(shape, np.float32)
         places = lambda start, end: np.arange(start, end, dtype=np.int64)  # noqa: E731
-        fill(name, shape, array.reshape(-1), places, lambda values: values.astype(np.float32))
+        fill(name, shape, array.reshape(-1), places, np.float64, np.float32)
         return array.astype(dtype)
 
     params = {}
@@ -190,7 +199,7 @@ def in_opencv(names, folder, net, batch):
     def made(name, shape):
         array = np.empty(shape, np.float32)
         places = lambda start, end: np.arange(start, end, dtype=np.int64)  # noqa: E731
-        fill(name, shape, array.reshape(-1), places, lambda values: values.astype(np.float32))
+        fill(name, shape, array.reshape(-1), places, np.float64, np.float32)
         return array
 
     weights = names["random_weights"](np, net)
