@@ -28,6 +28,7 @@ def report_of(
     unused: Sequence[str] = (),
 ) -> Report:
     """The report of a run: its lines, its data, what the rules about speed find, what is slower than it was."""
+    from ideepdoctor.commands.bench_files import shows_unicode
     from ideepdoctor.render.bench import lines
 
     slower = tuple(
@@ -38,7 +39,7 @@ def report_of(
     measured = replace(facts, bench=replace(bench_facts(result), unused=tuple(unused), slower=slower))
     judgement = judge_all(measured, SPEED)
     extra: dict[str, Any] = {"bench": as_data(result)}
-    body = list(lines(result))
+    body = list(lines(result, unicode=shows_unicode()))
     if limit is not None:
         extra["regressions"] = [
             {**_as_row(item), "verdict": str(item.verdict), "baseline": item.baseline, "why": item.why}

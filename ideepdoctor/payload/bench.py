@@ -168,18 +168,22 @@ class Engine(object):
             started = timer()
             cleared()
             try:
-                outputs = variables_of(chainer, model(*inputs))
+                if self.used is None:
+                    self.used = False
+                    with self.watch():
+                        outputs = variables_of(chainer, model(*inputs))
+                else:
+                    outputs = variables_of(chainer, model(*inputs))
             except Refused as reason:
                 raise CannotDo(str(reason))
             middle = timer()
+            self.used = self.used or any(isinstance(y.data, self.mdarray) for y in outputs)
             if not gradients:
                 gradients.extend(random.standard_normal(y.shape).astype(y.dtype) for y in outputs)
             for output, gradient in zip(outputs, gradients):
                 if output.data.size > 1:
                     output.grad = gradient
                 output.backward()
-            if self.used is None:
-                self.used = self.in_graph(outputs)
             return middle - started, timer() - middle
 
         first = next((value for value in inputs if hasattr(value, "shape") and len(value.shape)), None)
@@ -187,22 +191,18 @@ class Engine(object):
         counts = [param.data.size for param in params if param.data is not None]
         return step, 1 if first is None else int(first.shape[0]), int(sum(counts)) if counts else None
 
-    def in_graph(self, outputs):
-        """Whether any array in the graph of these is one of iDeep's."""
-        waiting, seen = list(outputs), set()
-        while waiting:
-            variable = waiting.pop()
-            if id(variable) in seen:
-                continue
-            seen.add(id(variable))
-            if self.mdarray and isinstance(variable.data, self.mdarray):
-                return True
-            node = variable.creator_node if hasattr(variable, "creator_node") else None
-            for given in node.inputs if node is not None else ():
-                held = given.get_variable_or_none()
-                if held is not None:
-                    waiting.append(held)
-        return False
+    def watch(self):
+        """A hook that sees whether functions get arrays of iDeep: what they compute is gone when the step has ended."""
+        engine, base = self, getattr(self.chainer, "FunctionHook", None) or self.chainer.function.FunctionHook
+
+        class Watch(base):
+            name = "IdeepdoctorWatch"
+
+            def forward_preprocess(self, function, in_data):
+                if any(isinstance(data, engine.mdarray) for data in in_data):
+                    engine.used = True
+
+        return Watch()
 
     def available(self):
         """Whether Chainer can use iDeep."""

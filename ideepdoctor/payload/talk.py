@@ -108,7 +108,9 @@ def answer_of(handlers, request):
         if handler is None:
             raise CannotDo("this worker cannot do %r" % request.get("do"))
         answer = handler(request)
-        return dict(answer, variables=variables()) if request["do"] in ("load", "sgemm") else answer
+        if request["do"] in ("load", "sgemm"):
+            answer = dict(answer, variables=variables(), python="%d.%d.%d" % sys.version_info[:3])
+        return answer
     except MemoryError:
         return {"error": {"kind": "memory", "message": "there is not enough memory for this"}}
     except CannotDo as error:

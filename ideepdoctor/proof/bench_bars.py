@@ -17,6 +17,7 @@ SHORT = {
     "numpy": "NumPy (OpenBLAS)",
     "mkl": "NumPy (MKL)",
     "torch": "PyTorch",
+    "torch-channels-last": "PyTorch channels last",
     "opencv": "OpenCV DNN",
     "caffe": "Caffe",
     "cupy": "CuPy",

@@ -154,7 +154,7 @@ class Bench:
             id=spec.id,
             label=label_of(spec, versions),
             kind=spec.kind,
-            python=versions.pop("python", ""),
+            python=str(answer.get("python", "")),
             versions=versions,
             variables=_variables(spec, answer),
             threads=answer["threads"],
