@@ -34,6 +34,7 @@ def import_torch():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that there is no NumPy
         import torch
+        import torch.backends.mkldnn  # PyTorch 1.4 does not import it itself
     return torch
 
 

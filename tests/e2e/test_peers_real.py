@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 import math
 import os
+import signal
 import subprocess
+import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -158,3 +161,24 @@ def test_opencv_computes_what_chainer_does_in_inference(made: Made, tmp_path: Pa
     errors = compared(made, tmp_path, peer("opencv"), ("opencv", "outputs"), net)
     assert len(errors) == {"googlenet": 3, "conv": 7}.get(net, 1)
     assert max(errors.values()) < 1e-5, errors
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("number", "code", "left"), [(signal.SIGINT, 130, False), (signal.SIGKILL, -9, True)])
+def test_an_installation_that_is_interrupted_is_made_anew(
+    number: signal.Signals, code: int, left: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    python = legacy_python("3.7")
+    peer("mkl")  # so that uv has the files: nothing is fetched twice
+    monkeypatch.setenv("IDEEPDOCTOR_CACHE_DIR", str(tmp_path))
+    words = [str(Path(sys.executable).with_name("ideepdoctor")), "bench", "--python", python, "--peer", "mkl", "--yes"]
+    with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        until = time.monotonic() + 60
+        while not list(tmp_path.glob("peers/mkl-*/requirements/all.txt")) and time.monotonic() < until:
+            time.sleep(0.01)
+        process.send_signal(number)
+        assert process.wait(60) == code
+    assert bool(list(tmp_path.glob("peers/mkl-*"))) == left
+    assert not list(tmp_path.glob("peers/mkl-*/complete"))
+    loaded, _ = steps(peer("mkl"), "conv", 1)
+    assert loaded["versions"]["numpy"] == "1.21.4"
