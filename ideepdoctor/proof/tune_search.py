@@ -20,8 +20,12 @@ Measure = Callable[[Sequence[Setting], int], Mapping[Setting, Sequence[float] | 
 block's: in each block another setting begins."""
 MARGIN = 0.02
 """A gain below this is none: it is not worth a variable."""
+NEAR = 0.05
+"""Settings that looked as fast as the fastest but for this are as good as that, until the last race tells more."""
 WIDE = 0.10
 """An interval of a ratio wider than this tells little."""
+LAST_SHARE = 0.35
+"""Of the time for measuring: held back for the last race, without which nothing can be chosen."""
 _LEAST_BLOCKS = 3
 _CERTAIN_BLOCKS = 5
 """Fewer than that do not tell luck from speed: no setting is chosen by fewer."""
@@ -135,13 +139,15 @@ class Search:
     told: Callable[[str], None] = lambda _text: None
     failed: dict[Setting, str] = field(default_factory=dict)
     _cut: bool = False
+    _held: float = 0.0
 
     def go(self) -> Choice:
         """Search, race what was found against the default, certify, choose."""
         best, looked, complete = DEFAULT, [], True
+        self._held = LAST_SHARE * self.left()
         ranked: dict[Setting, float] = {}
         for dimension in self.dimensions:
-            if self.left() <= 0:
+            if self._over():
                 complete = False
                 looked.append(Looked(dimension, (), None))
                 continue
@@ -152,12 +158,16 @@ class Search:
             ranked.update((setting, base * gain.median) for setting, gain in gains.items())
             if seen.chosen is not None:
                 best = best.with_option(seen.chosen)
-        if self.effort.pairs and self.left() > 0:
+        if self.effort.pairs and not self._over():
             for setting, gain in self._pairs(best, looked).items():
                 ranked[setting] = ranked.get(best, 1.0) * gain.median
         elif self.effort.pairs:
             complete = False
         return self._choose(ranked, tuple(looked), complete)
+
+    def _over(self) -> bool:
+        """Whether the time is over, without what is held back for the last race."""
+        return self.left() <= self._held
 
     def _look(self, dimension: Dimension, base: Setting) -> tuple[Looked, dict[Setting, Interval]]:
         """Race the options of a dimension; between two numbers of threads that are far apart look in the middle."""
@@ -165,7 +175,7 @@ class Search:
         gains = self._race(base, settings)
         if dimension.ordered:
             more = [base.with_option(option) for option in _between(dimension, base, gains)]
-            if more and self.left() > 0:
+            if more and not self._over():
                 gains |= self._race(base, more)
         trials = []
         for setting in dict.fromkeys([*settings, *gains]):
@@ -196,20 +206,21 @@ class Search:
                     setting = setting if option is None else setting.with_option(option)
                 if setting != DEFAULT:
                     rivals.append(setting)
-            if self.left() > 0:
+            if not self._over():
                 self.told(f"{first} and {second} together")
                 found |= self._race(best, rivals)
         return found
 
     def _choose(self, ranked: Mapping[Setting, float], looked: tuple[Looked, ...], complete: bool) -> Choice:
         """The last race: the promising against the default, with fresh blocks; then what is right among the clear."""
-        promising = sorted((item for item in ranked if ranked[item] > 1 + MARGIN), key=lambda item: -ranked[item])[:3]
+        promising = _promising(ranked)
         refused: list[Refused] = []
         gains: dict[Setting, Interval] = {}
+        self._held = 0.0
         if promising:
             self.told("the last race")
             gains = self._race(DEFAULT, promising, self.effort.last, least=_CERTAIN_BLOCKS)
-        order = sorted(gains, key=lambda item: -gains[item].median)
+        order = _simple_first(gains)
         for setting in order:
             if not clear(gains[setting]):
                 continue
@@ -243,7 +254,7 @@ class Search:
             return {}
         blocks = blocks or self.effort.blocks
         for block in range(blocks):
-            if block and self.left() <= 0:
+            if block and self._over():
                 if block < least:
                     self._cut = True
                     return {}
@@ -278,6 +289,25 @@ class Search:
             if item == base or slower is None or slower.low <= 1 + MARGIN:
                 kept.append(item)
         return kept
+
+
+def _promising(ranked: Mapping[Setting, float]) -> list[Setting]:
+    """Up to three settings for the last race: the simplest of those that are about as fast as the fastest, then those
+    that looked fastest."""
+    found = sorted((item for item in ranked if ranked[item] > 1 + MARGIN), key=lambda item: -ranked[item])
+    if not found:
+        return []
+    near = [item for item in found if ranked[item] >= (1 - NEAR) * ranked[found[0]]]
+    simplest = min(near, key=lambda item: (len(item.options), -ranked[item]))
+    return list(dict.fromkeys([simplest, *found]))[:3]
+
+
+def _simple_first(gains: Mapping[Setting, Interval]) -> list[Setting]:
+    """From the best to the worst; of those that are as good as the best within the margin, the simplest first."""
+    order = sorted(gains, key=lambda item: -gains[item].median)
+    near = [item for item in order if gains[item].median >= (1 - MARGIN) * gains[order[0]].median]
+    near.sort(key=lambda item: len(item.options))
+    return [*near, *(item for item in order if item not in near)]
 
 
 def clear(gain: Interval) -> bool:
