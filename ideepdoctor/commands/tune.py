@@ -257,7 +257,7 @@ class TunedEnviron:
         profile = facts.profile
         held = [item.name for item in profile.variables if not item.early] if profile is not None else []
         neutral = {**self._NEUTRAL, "OMP_NUM_THREADS": str(most_threads(facts))}
-        names = {"MKL_DEBUG_CPU_TYPE": "", **{name: neutral.get(name, "") for name in held}}
+        names = {name: neutral.get(name, "") for name in held}
         names |= {item.name: item.value for item in defaults(facts)}
         self._environ = environ
         self._base = {name: value for name, value in names.items() if not set_by_user(facts, name)}

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import json
+from importlib.resources import files
+
+import jsonschema
+
 from ideepdoctor.commands.tune_report import as_data, lines, proposals, sentence
 from ideepdoctor.model.bench import Noise
+from ideepdoctor.model.report import Report
 from ideepdoctor.proof.statistics import Interval
 from ideepdoctor.proof.tune_search import Choice, Looked, Refused, Trial
 from ideepdoctor.proof.tune_space import DEFAULT, Dimension, Option, thread_option
+from ideepdoctor.render.json import envelope
 from tests.treatment.sample import facts
 
+SCHEMA = json.loads((files("ideepdoctor") / "render" / "report.schema.json").read_text("utf-8"))
 ONE, FIVE = thread_option(1), Option("mkl", "MKL_DEBUG_CPU_TYPE=5", (("MKL_DEBUG_CPU_TYPE", "5"),))
 THREADS = Dimension("threads", "threads", "2 threads", (ONE,), ordered=True)
 MKL = Dimension("mkl", "MKL's code for AMD", "MKL_DEBUG_CPU_TYPE=7", (FIVE,))
@@ -61,6 +69,7 @@ def test_what_was_refused_is_named():
 
 def test_data_hold_all_of_it():
     data = as_data("alexnet, batch 8", TUNED, QUIET, 12.34, 60.0)
+    jsonschema.validate(envelope(Report("tune", extra={"tune": data, "verdict": "x"})), SCHEMA)
     assert data["choice"]["variables"] == {"OMP_NUM_THREADS": "1"} and data["choice"]["default"] is False
     assert data["dimensions"][0]["trials"][0]["gain"] == {"ratio": 1.31, "low": 1.2, "high": 1.4}
     assert [row["verdict"] for row in data["dimensions"]] == ["gain", "noise"]
