@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -138,8 +139,7 @@ def _make_one(system: System, recipe: Recipe, cache: str, tell: Callable[[str], 
     create, install = plan.steps
     assert isinstance(create, CreateEnv) and isinstance(install, Install)
     tell(plan.title)
-    # What an earlier run that was killed has left.
-    system.remove_tree(folder)
+    _clear(system, folder)
     system.make_folder(str(Path(folder).parent))
     try:
         # The wheels are in the installer's cache, too, for a while.
@@ -158,6 +158,18 @@ def _make_one(system: System, recipe: Recipe, cache: str, tell: Callable[[str], 
         # Ctrl-C, too: half an environment is worse than none.
         system.remove_tree(folder)
         raise
+
+
+def _clear(system: System, folder: str) -> None:
+    """Take away what an earlier run that was killed has left; its installer may still be writing for a moment."""
+    for _ in range(20):
+        try:
+            system.remove_tree(folder)
+        except OSError:
+            time.sleep(0.25)
+        else:
+            return
+    system.remove_tree(folder)
 
 
 def _put_stand_ins(system: System, wanted: StandIns, environment: str) -> None:

@@ -183,6 +183,36 @@ def test_an_installation_that_fails_leaves_nothing(step: str, answer: object, ca
     assert kinds.count(("remove_tree", folder)) == 2
 
 
+def test_an_installer_that_outlived_its_doctor_is_waited_for(
+    system: FakeSystem, cache: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waited: list[float] = []
+    monkeypatch.setattr("time.sleep", waited.append)
+    remove, refusals = system.remove_tree, iter([OSError("not empty"), FileNotFoundError("gone")])
+
+    def refuse(path: str) -> None:
+        for error in refusals:
+            raise error
+        remove(path)
+
+    monkeypatch.setattr(system, "remove_tree", refuse)
+    assert make(system, [recipe()], cache, quiet, yes)
+    assert len(waited) == 2
+
+
+def test_a_folder_that_cannot_be_taken_away_is_an_error(cache: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("time.sleep", lambda _seconds: None)
+    system = FakeSystem()
+
+    def refuse(_path: str) -> None:
+        raise PermissionError("not yours")
+
+    monkeypatch.setattr(system, "remove_tree", refuse)
+    with pytest.raises(PermissionError):
+        make(system, [recipe()], cache, quiet, yes)
+    assert system.commands() == []
+
+
 def test_a_full_disk_is_told_before_anything_is_fetched(cache: str) -> None:
     system, much = FakeSystem(), recipe()
     much = replace(much, lock=replace(much.lock, installed_bytes=10**18))
