@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import shutil
 import time
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 from ideepdoctor import __version__
 from ideepdoctor.commands.session import Session, TargetOptions, carry_out, examine, find_target
+from ideepdoctor.commands.tune_environ import TunedEnviron
 from ideepdoctor.commands.tune_report import as_data, lines, proposals, sentence
 from ideepdoctor.errors import CouldNotCheck, DoctorError, Exit, UsageError
 from ideepdoctor.model.bench import Noise
@@ -20,8 +20,9 @@ from ideepdoctor.model.plan import Plan, Step
 from ideepdoctor.model.report import Report
 from ideepdoctor.proof.tune_certify import Certifier
 from ideepdoctor.proof.tune_measure import Bench, Subject
+from ideepdoctor.proof.tune_nodes import measure_nodes, parse_cpus
 from ideepdoctor.proof.tune_search import Choice, Effort, Search
-from ideepdoctor.proof.tune_space import ALLOCATORS, DEFAULT, Setting, dimensions, most_threads, quick_dimensions
+from ideepdoctor.proof.tune_space import ALLOCATORS, DEFAULT, Setting, dimensions, quick_dimensions
 from ideepdoctor.targets.target import Target
 
 BATCH = 8
@@ -120,7 +121,7 @@ def tune(session: Session, options: TuneOptions) -> Report:
     tuned = search(session, target, facts, subject, budget)
     steps = steps_for(tuned)
     extra = {"tune": as_data(*told(tuned), tuned.seconds, tuned.budget), "applied": False}
-    body = lines(*told(tuned)) + _proposals(facts)
+    body = lines(*told(tuned)) + _proposals(session, target, tuned)
     if not steps:
         return Report("tune", facts=facts, body=body, extra={**extra, "verdict": sentence(*told(tuned))})
     plan = Plan(f"tune {facts.python.prefix} for {subject.text}", steps)
@@ -215,9 +216,20 @@ def told(tuned: Tuned) -> tuple[str, Choice, Noise]:
     return tuned.subject.text, tuned.choice, tuned.noise
 
 
-def _proposals(facts: Facts) -> tuple[str, ...]:
-    nodes = len([path for path in _NODES.glob("node[0-9]*") if (path / "cpulist").is_file()])
-    return proposals(facts, nodes, shutil.which("numactl") is not None)
+def _proposals(session: Session, target: Target, tuned: Tuned) -> tuple[str, ...]:
+    """One process for each node of memory, measured, where there are several nodes."""
+    allowed = set(tuned.facts.limits.affinity_cpus or ())
+    nodes = []
+    for path in sorted(_NODES.glob("node[0-9]*/cpulist")):
+        cpus = [cpu for cpu in parse_cpus(path.read_text("ascii")) if cpu in allowed]
+        nodes += [cpus] if cpus else []
+    if len(nodes) < 2:
+        return ()
+    session.progress.step(1, 1, "tune: one process on each node of memory")
+    variables = TunedEnviron(session.environ, tuned.facts).variables(DEFAULT)
+    there = shutil.which("numactl") is not None
+    found = measure_nodes(session.system, target, tuned.subject, variables, nodes, interleave=there)
+    return proposals(tuned.subject.text, nodes, found)
 
 
 def profile_of(tuned: Tuned) -> Profile | None:
@@ -242,33 +254,6 @@ def profile_of(tuned: Tuned) -> Profile | None:
         date=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
         tool_version=__version__,
     )
-
-
-class TunedEnviron:
-    """What programs see under a setting: every variable that tune may touch has a value, so that neither a start-up
-    file nor an older profile decides."""
-
-    _NEUTRAL: Mapping[str, str] = {"KMP_AFFINITY": "none", "KMP_BLOCKTIME": "200"}
-
-    def __init__(self, environ: Mapping[str, str], facts: Facts) -> None:
-        from ideepdoctor.rules.installed import set_by_user
-        from ideepdoctor.treatment.variables import defaults
-
-        profile = facts.profile
-        held = [item.name for item in profile.variables if not item.early] if profile is not None else []
-        neutral = {**self._NEUTRAL, "OMP_NUM_THREADS": str(most_threads(facts))}
-        names = {name: neutral.get(name, "") for name in held}
-        names |= {item.name: item.value for item in defaults(facts)}
-        self._environ = environ
-        self._base = {name: value for name, value in names.items() if not set_by_user(facts, name)}
-
-    def variables(self, setting: Setting) -> Mapping[str, str]:
-        """What is set besides the user's own."""
-        return {**self._base, **setting.variables}
-
-    def whole(self, setting: Setting) -> dict[str, str]:
-        """The whole environment."""
-        return {**self._environ, **self.variables(setting)}
 
 
 def _refuse_unless_own(facts: Facts) -> None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from ideepdoctor.model.bench import Noise
-from ideepdoctor.model.facts import Facts
 from ideepdoctor.proof.statistics import Interval
+from ideepdoctor.proof.tune_nodes import Nodes
 from ideepdoctor.proof.tune_search import MARGIN, Choice, Looked, Trial
 
 EXPLAIN = {
@@ -114,13 +115,19 @@ def _interval(gain: Interval | None) -> dict[str, float] | None:
     return None if gain is None else {"ratio": gain.median, "low": gain.low, "high": gain.high}
 
 
-def proposals(facts: Facts, nodes: int, has_numactl: bool) -> tuple[str, ...]:
-    """What tune cannot set for a program that runs as one process: one process for each node of memory."""
-    if nodes < 2:
+def proposals(subject: str, nodes: Sequence[Sequence[int]], measured: Nodes) -> tuple[str, ...]:
+    """What no variable of one process can do: a process for each node of memory, or its memory over all nodes."""
+    if len(nodes) < 2:
         return ()
-    each = max(1, (facts.cpu.physical_cores or facts.cpu.logical_cpus or nodes) // nodes)
-    how = "numactl --cpunodebind=N --membind=N" if has_numactl else "taskset -c CPUS (numactl is not installed)"
-    return (
-        f"{nodes} nodes of memory: data-parallel training with one process for each, {each} threads, is usually faster"
-        f" than one process over all of them: OMP_NUM_THREADS={each} {how} ideepdoctor run -- python train.py",
+    each = min(len(cpus) for cpus in nodes)
+    told = [f"  {len(nodes)} nodes of memory (images per second; one process over all of them is 1)"]
+    rows = (
+        (measured.each, f"one process on each, OMP_NUM_THREADS={each} numactl --cpunodebind=N --membind=N ..."),
+        (measured.interleaved, "one process, numactl --interleave=all ..."),
     )
+    told += [f"    {how}: {ratio(gain)}" for gain, how in rows if gain is not None]
+    if measured.why:
+        told.append(f"    {subject} could not be measured on one node: {measured.why}")
+    elif measured.each is not None and measured.each.low > 1 + MARGIN:
+        told.append("    train data-parallel, one process on each node: their gradients are averaged (ChainerMN)")
+    return tuple(told)

@@ -19,7 +19,8 @@ from itertools import product
 from pathlib import Path
 
 from ideepdoctor.commands.session import Session, TargetOptions, examine, find_target
-from ideepdoctor.commands.tune import TunedEnviron, search
+from ideepdoctor.commands.tune import search
+from ideepdoctor.commands.tune_environ import TunedEnviron
 from ideepdoctor.facts.collect import BARE
 from ideepdoctor.proof.statistics import Series, ratio_interval
 from ideepdoctor.proof.tune_measure import Bench, Subject

@@ -11,10 +11,10 @@ from ideepdoctor.commands.tune_report import as_data, lines, proposals, sentence
 from ideepdoctor.model.bench import Noise
 from ideepdoctor.model.report import Report
 from ideepdoctor.proof.statistics import Interval
+from ideepdoctor.proof.tune_nodes import Nodes
 from ideepdoctor.proof.tune_search import Choice, Looked, Refused, Trial
 from ideepdoctor.proof.tune_space import DEFAULT, Dimension, Option, thread_option
 from ideepdoctor.render.json import envelope
-from tests.treatment.sample import facts
 
 SCHEMA = json.loads((files("ideepdoctor") / "render" / "report.schema.json").read_text("utf-8"))
 ONE, FIVE = thread_option(1), Option("mkl", "MKL_DEBUG_CPU_TYPE=5", (("MKL_DEBUG_CPU_TYPE", "5"),))
@@ -76,7 +76,13 @@ def test_data_hold_all_of_it():
     assert data["seconds"] == 12.3 and data["budget_seconds"] == 60.0
 
 
-def test_one_process_for_each_node_of_memory_is_proposed_where_there_are_several():
-    assert proposals(facts(), 1, True) == ()
-    (said,) = proposals(facts(), 2, True)
-    assert "OMP_NUM_THREADS=2 numactl --cpunodebind=N --membind=N" in said
+def test_one_process_for_each_node_of_memory_is_proposed_with_what_it_gains():
+    assert proposals("x", [[0, 1]], Nodes()) == ()
+    two = [[0, 1], [2, 3]]
+    told = "\n".join(proposals("x", two, Nodes(each=FAST, interleaved=SAME)))
+    assert "one process on each, OMP_NUM_THREADS=2 numactl --cpunodebind=N --membind=N ...: 1.31 times" in told
+    assert "--interleave=all ...: 1.00 times" in told and "ChainerMN" in told
+    assert "could not be measured on one node: ended by SIGILL" in "\n".join(
+        proposals("x", two, Nodes(why="ended by SIGILL"))
+    )
+    assert "ChainerMN" not in "\n".join(proposals("x", two, Nodes(each=SAME)))

@@ -13,6 +13,7 @@ import pytest
 
 from ideepdoctor.proof.tune_certify import Certifier
 from ideepdoctor.proof.tune_measure import Bench, Subject
+from ideepdoctor.proof.tune_nodes import measure_nodes
 from ideepdoctor.proof.tune_space import DEFAULT, Option
 from ideepdoctor.system import RealSystem
 from ideepdoctor.targets.target import Target
@@ -105,6 +106,20 @@ def test_blocks_are_measured_in_turn_and_what_cannot_be_measured_says_why(made: 
     assert bench.processor_seconds > 0
 
 
+@pytest.mark.slow
+def test_one_process_on_each_node_is_measured_against_one_over_all(made: Made, tmp_path: Path):
+    """Two CPUs stand for two nodes: with a second thread that is waited for, two processes of one thread win."""
+    cpus = sorted(os.sched_getaffinity(0))[:2]
+    if len(cpus) < 2:
+        pytest.skip("one CPU")
+    env, _ = made("3.7")
+    target, subject = Target(str(env / "bin" / "python")), written(tmp_path, SMALL)
+    found = measure_nodes(RealSystem(), target, subject, {"OMP_NUM_THREADS": "2"}, [cpus[:1], cpus[1:]])
+    assert found.why == "" and found.each is not None and found.each.median > 0.5 and found.interleaved is None
+    lost = measure_nodes(RealSystem(), target, subject, {"PYTHONHOME": "/nonexistent"}, [cpus[:1], cpus[1:]])
+    assert lost.each is None and lost.why.startswith("ended")
+
+
 def tune(env: Path, folder: Path, *words: str, text: str = SMALL, prefix: tuple[str, ...] = ()) -> dict:
     (folder / "net.py").write_text(text)
     given = ("tune", "--python", str(env), "--model", f"{folder}/net.py:make", "--format", "json", *words)
@@ -138,7 +153,7 @@ def test_what_is_faster_is_written_obeyed_and_taken_back(broken_copy: Callable[.
     program = [str(env / "bin" / "python"), "-c", show]
     assert subprocess.run(program, capture_output=True, text=True, check=True).stdout == "1\n"
     told = doctor("env", "--python", str(env), "--format", "json")
-    assert {row["name"]: row["value"] for row in json.loads(told.stdout)}["OMP_NUM_THREADS"] == "1"
+    assert {row["name"]: row["value"] for row in told.document["variables"]}["OMP_NUM_THREADS"] == "1"
     fine = doctor("diagnose", "--python", str(env), "--quick", "--format", "json")
     assert json.loads(fine.stdout)["findings"] == []
     elsewhere = doctor("diagnose", "--python", str(env), "--quick", "--format", "json", "--select", "IDP705")

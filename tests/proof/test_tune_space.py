@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ideepdoctor.model.facts import Facts, Limits, Platform, Variables
+from ideepdoctor.proof.tune_nodes import parse_cpus
 from ideepdoctor.proof.tune_space import DEFAULT, dimensions, most_threads, quick_dimensions, thread_option
 from ideepdoctor.treatment.variables import AVX512_OF_MKL
 from tests.treatment.sample import AMD, INTEL, facts
@@ -115,3 +116,8 @@ def test_what_comes_too_late_in_a_start_up_file_is_marked():
         "MALLOC_TOP_PAD_",
         "MALLOC_MMAP_THRESHOLD_",
     }
+
+
+@pytest.mark.parametrize(("text", "cpus"), [("0-3,8", (0, 1, 2, 3, 8)), ("5\n", (5,)), ("\n", ()), ("0,2", (0, 2))])
+def test_the_cpus_of_a_node_are_read_as_the_kernel_writes_them(text, cpus):
+    assert parse_cpus(text) == cpus
