@@ -22,6 +22,7 @@ PURE_FILES = (
     "proof/bench_bars.py",
     "proof/bench_compare.py",
     "proof/bench_limits.py",
+    "proof/tune_data.py",
     "proof/tune_search.py",
     "proof/tune_space.py",
     "treatment/plan.py",

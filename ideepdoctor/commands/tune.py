@@ -19,9 +19,10 @@ from ideepdoctor.model.facts import Facts, Profile
 from ideepdoctor.model.plan import Plan, Step
 from ideepdoctor.model.report import Report
 from ideepdoctor.proof.tune_certify import Certifier
+from ideepdoctor.proof.tune_data import Choice, Effort
 from ideepdoctor.proof.tune_measure import Bench, Subject
 from ideepdoctor.proof.tune_nodes import measure_nodes, parse_cpus
-from ideepdoctor.proof.tune_search import Choice, Effort, Search
+from ideepdoctor.proof.tune_search import Search
 from ideepdoctor.proof.tune_space import ALLOCATORS, DEFAULT, Setting, dimensions, quick_dimensions
 from ideepdoctor.targets.target import Target
 
@@ -29,7 +30,7 @@ BATCH = 8
 BUDGET = "5m"
 _MEASURING = 0.7
 """Part of the budget that measuring may take; the rest is for certifying."""
-_QUICK_MEASURING = 0.65
+_QUICK_MEASURING = 0.7
 _LEAST_CERTIFY_SECONDS = 7.0
 _LIBRARIES = (
     "/usr/lib/x86_64-linux-gnu",
@@ -162,7 +163,7 @@ def search(
 
     started, monitor, before = time.monotonic(), Monitor(), sum(os.times()[:4])
     environ = TunedEnviron(session.environ, facts)
-    bench = Bench(session.system, target, subject, environ.variables, 0.25 if quick else 0.5)
+    bench = Bench(session.system, target, subject, environ.variables, 0.12 if quick else 0.5)
     bench.keep = _keep(session, target, facts, subject)
     identity = {"python": facts.python.executable, "packages": _versions(facts), "cpu": facts.cpu.model_name}
     folders = cache_folder(session.environ), state_folder(session.environ)
@@ -177,7 +178,7 @@ def search(
         return certifier.wrong(environ.whole(setting), setting.to_intel64, rest)
 
     space = quick_dimensions(facts) if quick else dimensions(facts, _allocators(), model=subject.model is not None)
-    effort = Effort(blocks=3, last=6, pairs=False) if quick else Effort()
+    effort = Effort(blocks=6, last=0, pairs=False) if quick else Effort()
     run = Search(
         space, bench.measure, certified, left, effort, lambda text: session.progress.step(1, 1, f"tune: {text}")
     )

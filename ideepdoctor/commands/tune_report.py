@@ -7,8 +7,8 @@ from typing import Any
 
 from ideepdoctor.model.bench import Noise
 from ideepdoctor.proof.statistics import Interval
+from ideepdoctor.proof.tune_data import MARGIN, Choice, Looked, Trial
 from ideepdoctor.proof.tune_nodes import Nodes
-from ideepdoctor.proof.tune_search import MARGIN, Choice, Looked, Trial
 
 EXPLAIN = {
     "mkl": "MKL of 2018 takes its slow path on AMD unless it is told which code to use; linear layers feel it",

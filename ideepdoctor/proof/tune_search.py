@@ -13,108 +13,19 @@ from dataclasses import dataclass, field
 from itertools import combinations, product
 
 from ideepdoctor.proof.statistics import Interval, Series, ratio_interval
+from ideepdoctor.proof.tune_data import MARGIN, WIDE, Choice, Effort, Looked, Refused, Trial, clear
 from ideepdoctor.proof.tune_space import DEFAULT, Dimension, Option, Setting, thread_option, threads_of
 
 Measure = Callable[[Sequence[Setting], int], Mapping[Setting, Sequence[float] | str]]
 """One block of each setting in turn: the seconds of its steps, or why it could not be measured. The number is the
 block's: in each block another setting begins."""
-MARGIN = 0.02
-"""A gain below this is none: it is not worth a variable."""
 NEAR = 0.05
 """Settings that looked as fast as the fastest but for this are as good as that, until the last race tells more."""
-WIDE = 0.10
-"""An interval of a ratio wider than this tells little."""
 LAST_SHARE = 0.35
 """Of the time for measuring: held back for the last race, without which nothing can be chosen."""
 _LEAST_BLOCKS = 3
 _CERTAIN_BLOCKS = 5
 """Fewer than that do not tell luck from speed: no setting is chosen by fewer."""
-
-
-@dataclass(frozen=True, slots=True)
-class Effort:
-    """How much is measured.
-
-    Attributes:
-        blocks: of a race.
-        last: of the last race, against the default.
-        pairs: whether pairs of what helped are tried together in other ways, too.
-    """
-
-    blocks: int = 6
-    last: int = 10
-    pairs: bool = True
-
-
-@dataclass(frozen=True, slots=True)
-class Trial:
-    """What became of one option in its race.
-
-    Attributes:
-        option: None: the default of its dimension.
-        gain: time of the default (with the other options as they stood) / time with this one; None: not measured.
-        why: why it was not measured, or "".
-    """
-
-    option: Option | None
-    gain: Interval | None
-    why: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Looked:
-    """A dimension that was looked at: its trials, and how it is to be called."""
-
-    dimension: Dimension
-    trials: tuple[Trial, ...]
-    chosen: Option | None
-
-    @property
-    def verdict(self) -> str:
-        """``gain``, ``noise`` (none is faster), ``default`` (the others are slower), ``unknown`` or ``skipped``."""
-        if self.chosen is not None:
-            return "gain"
-        if not self.trials:
-            return "skipped"
-        known = [trial.gain for trial in self.trials if trial.gain is not None]
-        if not known:
-            return "unknown"
-        best = max(known, key=lambda gain: gain.median)
-        if best.spread > WIDE and best.high > 1 + MARGIN:
-            return "unknown"
-        return "default" if best.high < 1 + MARGIN and best.median < 1 - MARGIN else "noise"
-
-
-@dataclass(frozen=True, slots=True)
-class Refused:
-    """A setting that was faster and is not taken, and why."""
-
-    setting: Setting
-    gain: Interval
-    why: str
-
-
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """The outcome.
-
-    Attributes:
-        setting: what is taken; the default where nothing else is clearly faster and right.
-        gain: time of the default / its time, by blocks that the search did not see; None for the default.
-        looked: the dimensions.
-        refused: what was faster, and wrong.
-        telling: whether the intervals are narrow enough to say that nothing is faster.
-        complete: whether there was time for all.
-        best: the fastest of the others in the last race, where the default is kept in spite of it.
-    """
-
-    setting: Setting
-    gain: Interval | None
-    looked: tuple[Looked, ...]
-    refused: tuple[Refused, ...]
-    telling: bool
-    complete: bool
-    best: tuple[Setting, Interval] | None = None
 
 
 @dataclass
@@ -140,11 +51,12 @@ class Search:
     failed: dict[Setting, str] = field(default_factory=dict)
     _cut: bool = False
     _held: float = 0.0
+    _from_default: dict[Setting, Interval] = field(default_factory=dict)
 
     def go(self) -> Choice:
         """Search, race what was found against the default, certify, choose."""
         best, looked, complete = DEFAULT, [], True
-        self._held = LAST_SHARE * self.left()
+        self._held = LAST_SHARE * self.left() if self.effort.last else 0.0
         ranked: dict[Setting, float] = {}
         for dimension in self.dimensions:
             if self._over():
@@ -171,16 +83,14 @@ class Search:
 
     def _look(self, dimension: Dimension, base: Setting) -> tuple[Looked, dict[Setting, Interval]]:
         """Race the options of a dimension; between two numbers of threads that are far apart look in the middle."""
-        settings = [base.with_option(option) for option in dimension.options]
-        gains = self._race(base, settings)
+        tried = {base.with_option(option): option for option in dimension.options}
+        gains = self._race(base, list(tried))
         if dimension.ordered:
-            more = [base.with_option(option) for option in _between(dimension, base, gains)]
+            more = {base.with_option(option): option for option in _between(dimension, base, gains)}
             if more and not self._over():
-                gains |= self._race(base, more)
-        trials = []
-        for setting in dict.fromkeys([*settings, *gains]):
-            option = setting.option(dimension.name)
-            trials.append(Trial(option, gains.get(setting), self.failed.get(setting, "")))
+                gains |= self._race(base, list(more))
+                tried |= more
+        trials = [Trial(option, gains.get(setting), self.failed.get(setting, "")) for setting, option in tried.items()]
         chosen, _ = max(
             ((item.option, item.gain.median) for item in trials if item.gain is not None and clear(item.gain)),
             key=lambda pair: pair[1],
@@ -217,7 +127,9 @@ class Search:
         refused: list[Refused] = []
         gains: dict[Setting, Interval] = {}
         self._held = 0.0
-        if promising:
+        if not self.effort.last:
+            gains = {item: self._from_default[item] for item in promising if item in self._from_default}
+        elif promising:
             self.told("the last race")
             gains = self._race(DEFAULT, promising, self.effort.last, least=_CERTAIN_BLOCKS)
         order = _simple_first(gains)
@@ -272,11 +184,15 @@ class Search:
                 running = self._still(running, base, times)
                 if len(running) < 2:
                     break
-        return {
+        found = {
             item: ratio_interval(Series(*times[base]), Series(*times[item]))
             for item in times
             if item != base and item not in self.failed and times[item][0] and times[base][0]
         }
+        if base == DEFAULT:
+            certain = {item: gain for item, gain in found.items() if len(set(times[item][1])) >= _CERTAIN_BLOCKS}
+            self._from_default |= certain
+        return found
 
     def _still(
         self, running: Sequence[Setting], base: Setting, times: Mapping[Setting, tuple[list[float], list[int]]]
@@ -308,11 +224,6 @@ def _simple_first(gains: Mapping[Setting, Interval]) -> list[Setting]:
     near = [item for item in order if gains[item].median >= (1 - MARGIN) * gains[order[0]].median]
     near.sort(key=lambda item: len(item.options))
     return [*near, *(item for item in order if item not in near)]
-
-
-def clear(gain: Interval) -> bool:
-    """Whether a gain is more than noise and margin."""
-    return gain.low > 1 + MARGIN
 
 
 def _between(dimension: Dimension, base: Setting, gains: Mapping[Setting, Interval]) -> list[Option]:

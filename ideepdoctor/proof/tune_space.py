@@ -14,6 +14,8 @@ from ideepdoctor.treatment.variables import defaults, mkl_type
 EARLY = ("LD_PRELOAD", "GLIBC_TUNABLES", "MALLOC_TRIM_THRESHOLD_", "MALLOC_TOP_PAD_", "MALLOC_MMAP_THRESHOLD_")
 """Variables that are read before Python starts: a start-up file comes too late for them."""
 ALLOCATORS = ("libjemalloc", "libtcmalloc_minimal", "libmimalloc")
+QUICK_OPTIONS = 2
+"""Of each dimension: the nearest numbers of threads."""
 _HUGE_PAGES = (2, 35)
 """The first glibc that knows glibc.malloc.hugetlb."""
 
@@ -134,8 +136,13 @@ def dimensions(facts: Facts, allocators: Sequence[str] = (), *, model: bool = Fa
 
 
 def quick_dimensions(facts: Facts) -> tuple[Dimension, ...]:
-    """The two that matter most: what ``setup`` looks at."""
-    return tuple(item for item in (_mkl(facts), _threads(facts)) if item is not None and item.options)
+    """The two that matter most, in one: what ``setup`` looks at in one race."""
+    found = [item for item in (_mkl(facts), _threads(facts)) if item is not None and item.options]
+    if not found:
+        return ()
+    options = tuple(option for item in found for option in item.options[:QUICK_OPTIONS])
+    title, default = " and ".join(item.title for item in found), " and ".join(item.default for item in found)
+    return (Dimension("quick", title, default, options),)
 
 
 def _mine(facts: Facts, name: str) -> bool:

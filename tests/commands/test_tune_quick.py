@@ -18,8 +18,8 @@ from ideepdoctor.model.facts import Facts, Profile, Smoke
 from ideepdoctor.model.findings import Judgement
 from ideepdoctor.model.report import Report
 from ideepdoctor.proof.statistics import Interval
+from ideepdoctor.proof.tune_data import Choice, Refused
 from ideepdoctor.proof.tune_measure import Subject
-from ideepdoctor.proof.tune_search import Choice, Refused
 from ideepdoctor.proof.tune_space import DEFAULT, thread_option
 from ideepdoctor.system import RealSystem
 from ideepdoctor.treatment.profile import PROFILE_FILE

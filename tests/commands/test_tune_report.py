@@ -11,8 +11,8 @@ from ideepdoctor.commands.tune_report import as_data, lines, proposals, sentence
 from ideepdoctor.model.bench import Noise
 from ideepdoctor.model.report import Report
 from ideepdoctor.proof.statistics import Interval
+from ideepdoctor.proof.tune_data import Choice, Looked, Refused, Trial
 from ideepdoctor.proof.tune_nodes import Nodes
-from ideepdoctor.proof.tune_search import Choice, Looked, Refused, Trial
 from ideepdoctor.proof.tune_space import DEFAULT, Dimension, Option, thread_option
 from ideepdoctor.render.json import envelope
 

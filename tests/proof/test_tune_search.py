@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ideepdoctor.proof.tune_search import MARGIN, Choice, Effort, Search
+from ideepdoctor.proof.tune_data import MARGIN, Choice, Effort
+from ideepdoctor.proof.tune_search import Search
 from ideepdoctor.proof.tune_space import DEFAULT, Dimension, Option, Setting, thread_option
 
 
@@ -134,6 +135,25 @@ def test_time_is_held_back_for_the_last_race():
         choice = run(machine, space, budget=budget)
         five = choice.setting.option("mkl")
         assert five is not None and not choice.complete and machine.spent <= budget + 30
+
+
+QUICK = Effort(blocks=6, last=0, pairs=False)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_without_a_last_race_the_one_from_the_default_decides(seed):
+    space = (Dimension("quick", "both", "default", (*SPACE[0].options, *SPACE[2].options)),)
+    found = run(Machine(factors({"5": 0.7, "unset": 2.0}), noise=0.02, seed=seed), space, effort=QUICK)
+    assert found.setting.label == "5" and found.gain is not None and found.gain.low > 1 + MARGIN
+    assert found.looked[0].verdict == "gain"
+    same = run(Machine(factors({"unset": 2.0}), noise=0.02, seed=seed), space, effort=QUICK)
+    assert same.setting == DEFAULT and same.telling
+
+
+def test_without_a_last_race_too_few_blocks_decide_nothing():
+    space = (Dimension("quick", "both", "default", SPACE[0].options),)
+    found = run(Machine(factors({"5": 0.5})), space, budget=20.0, effort=QUICK)
+    assert found.setting == DEFAULT and not found.telling
 
 
 def test_of_two_that_are_as_good_the_simpler_one_is_taken():

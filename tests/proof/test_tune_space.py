@@ -37,7 +37,15 @@ def test_all_dimensions_of_an_amd_machine_those_that_matter_most_first():
     assert [item.name for item in found] == names
     assert labels(found, "mkl") == ["MKL_DEBUG_CPU_TYPE=5", "MKL_DEBUG_CPU_TYPE unset"]
     assert labels(found, "allocator") == ["libjemalloc.so.2", "glibc's allocator keeps what was freed"]
-    assert [item.name for item in quick_dimensions(machine())] == ["mkl", "threads"]
+    (quick,) = quick_dimensions(machine(16))
+    assert [option.label for option in quick.options] == [
+        "MKL_DEBUG_CPU_TYPE=5",
+        "MKL_DEBUG_CPU_TYPE unset",
+        "OMP_NUM_THREADS=8",
+        "OMP_NUM_THREADS=4",
+    ]
+    assert quick.default == "MKL_DEBUG_CPU_TYPE=7 and 16 threads"
+    assert quick_dimensions(machine(1, cpu=INTEL)) == ()
 
 
 def test_a_processor_is_never_told_to_use_what_it_does_not_have():
