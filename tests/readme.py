@@ -16,6 +16,9 @@ from pathlib import Path
 
 README = Path(__file__).parents[1] / "README.md"
 BLOCK = re.compile(r"<!-- output: (\w+) -->\n(.*?)<!-- end -->", re.DOTALL)
+MEASURED = re.compile(r"<!-- measured: ([\w-]+) -->\n(.*?)<!-- end -->", re.DOTALL)
+"""Blocks that show a result file of bench in tests/data/bench: a run takes minutes and a quiet machine."""
+RESULTS = Path(__file__).parent / "data" / "bench"
 
 
 def printed(*words: str, cwd: Path, shown: str) -> str:
@@ -46,6 +49,16 @@ def blocks(folder: Path, break_numpy: object) -> dict[str, str]:
     return {"setup": made, "libs": libraries, "broken": broken}
 
 
+def measured(name: str, shown: str) -> str:
+    """What ``bench`` printed of the run in a result file, below the command line that is shown there."""
+    from ideepdoctor.proof.bench_file import read
+    from ideepdoctor.render.bench import lines
+
+    first = next(line for line in shown.splitlines() if line.strip().startswith("$"))
+    body = "".join(f"    {line}".rstrip() + "\n" for line in lines(read(str(RESULTS / f"{name}.json")), 80))
+    return f"\n{first}\n{body}\n"
+
+
 def comparable(text: str) -> str:
     """A block without what differs from run to run: numbers, folders, line breaks, and the notes on a busy machine.
 
@@ -73,6 +86,10 @@ def main() -> None:
     for found in BLOCK.finditer(text):
         title = found.group(1)
         text = text.replace(found.group(0), f"<!-- output: {title} -->\n{fresh[title]}<!-- end -->")
+    for found in MEASURED.finditer(text):
+        title = found.group(1)
+        block = measured(title, found.group(2))
+        text = text.replace(found.group(0), f"<!-- measured: {title} -->\n{block}<!-- end -->")
     README.write_text(text, "utf-8")
 
 
