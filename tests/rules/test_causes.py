@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from ideepdoctor.commands.bench_report import report_of
 from ideepdoctor.facts.bench import bench_facts
 from ideepdoctor.model.bench import Engine, Machine, Noise, Result, Row, Scaling
 from ideepdoctor.model.facts import BenchFacts, TimedStep
@@ -115,3 +116,11 @@ def test_noise_alone_raises_nothing():
     steps = (TimedStep("mkl", "x", 1, 1.0, 0.9, 1.1), TimedStep("mkl", "x", 2, 1.15, 1.05, 1.25))
     facts = replace(facts_on(HOST), bench=BenchFacts(steps))
     assert list(IDP703().check(facts)) == [] and list(IDP704().check(facts)) == []
+
+
+def test_bench_reports_what_the_rules_find_in_its_times():
+    report = report_of(result(), facts_on(HOST), (), None)
+    assert report.judgement is not None
+    assert [item.code for item in report.judgement.findings] == ["IDP703", "IDP704"]
+    without = report_of(result(), None, (), None)  # a run of the history: its machine may be another one
+    assert without.judgement is not None and without.judgement.findings == ()
