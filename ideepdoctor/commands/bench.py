@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import secrets
 import time
 from collections.abc import Sequence
@@ -172,7 +173,7 @@ class _Run:
         self._session, self._facts, self._plan, self._options = session, facts, plan, options
         self._bench = Bench(session.system, plan, self._told)
         self._started, self._begun = datetime.now(UTC), time.monotonic()
-        self._monitor = Monitor()
+        self._monitor, self._before = Monitor(), sum(os.times()[:4])
         self._noise: Any = None
         self._layers: list[Layer] = []
         self._reorders: list[Reorder] = []
@@ -185,10 +186,14 @@ class _Run:
     def measure(self) -> None:
         """Everything, the comparison first: an interrupted run has that."""
         measured = self._bench.go()
-        self._noise = self._monitor.verdict(measured.processor_seconds + time.process_time(), widest(measured))
+        self._noise = self._monitor.verdict(self._ours(), widest(measured))
         if self._options.details and self._plan.model is None:
             self._record_layers()
             self._scale()
+
+    def _ours(self) -> float:
+        """Processor time of the doctor and of the workers that have ended, in seconds."""
+        return sum(os.times()[:4]) - self._before
 
     def unused(self) -> tuple[str, ...]:
         """Engines of iDeep that did not use it."""
@@ -247,7 +252,7 @@ class _Run:
     def result(self, *, complete: bool) -> Result:
         """What is known by now."""
         measured, facts = self._bench.measured, self._facts
-        noise = self._noise or self._monitor.verdict(measured.processor_seconds, widest(measured))
+        noise = self._noise or self._monitor.verdict(self._ours(), widest(measured))
         best = max((item.gflops for item in measured.sgemm), default=None)
         ceiling = Ceiling(tuple(measured.sgemm), best, theoretical(facts.cpu, self._cpus()))
         rows = [

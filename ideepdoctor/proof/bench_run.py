@@ -53,7 +53,6 @@ class Measured:
     nets: list[Net] = field(default_factory=list)
     rows: dict[tuple[str, str, int], Row] = field(default_factory=dict)
     sgemm: list[Sgemm] = field(default_factory=list)
-    processor_seconds: float = 0.0
     unused: list[str] = field(default_factory=list)
     """Engines of iDeep that did not use it."""
 
@@ -133,7 +132,6 @@ class Bench:
     def _warm(self, worker: Worker) -> float:
         """Take the steps that do not count; return the seconds of the last."""
         answer = worker.ask({"do": "steps", "count": max(1, self.plan.warmup - 1)}, timeout_seconds=LOAD_SECONDS)
-        self.measured.processor_seconds += float(answer.get("processor", 0.0))
         return float(answer["forward"][-1]) + (float(answer["backward"][-1]) if answer["backward"] else 0.0)
 
     def _products(self, spec: EngineSpec, worker: Worker) -> None:
@@ -180,7 +178,6 @@ class Bench:
             why = f"after {len(turn.forward)} steps: {error}"
             self.measured.rows[turn.key] = Row(*turn.key, "failed", why)
             return
-        self.measured.processor_seconds += float(answer.get("processor", 0.0))
         turn.forward += [float(value) for value in answer["forward"]]
         turn.backward += [float(value) for value in answer["backward"]]
         turn.blocks += [block] * len(answer["forward"])

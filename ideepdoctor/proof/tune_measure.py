@@ -63,7 +63,6 @@ class Bench:
     variables: Callable[[Setting], Mapping[str, str | None]]
     seconds: float = 0.5
     keep: int = 8
-    processor_seconds: float = 0.0
     threads: int | None = None
     gflops: dict[Setting, float] = field(default_factory=dict)
     _held: dict[Setting, list[_Loaded]] = field(default_factory=dict)
@@ -146,7 +145,6 @@ class _Loaded:
         except (Refusal, WorkerDied) as error:
             self.problem = str(error)
             return []
-        self._bench.processor_seconds += float(answer.get("processor", 0.0))
         backward = answer["backward"] or [0.0] * len(answer["forward"])
         found = [float(one) + float(other) for one, other in zip(answer["forward"], backward, strict=True)]
         self._step = statistics.median(found)

@@ -169,7 +169,7 @@ def test_an_interrupted_run_is_kept_as_far_as_it_came(run: Run, tmp_path: Path) 
         turns.append(request)
         if len(turns) > 8:
             raise KeyboardInterrupt
-        return {"forward": [0.1] * request["count"], "backward": [0.1] * request["count"], "processor": 0}
+        return {"forward": [0.1] * request["count"], "backward": [0.1] * request["count"]}
 
     with pytest.raises(Interrupted) as caught:
         run(machine(tuned_steps=steps, installed_steps=steps))
@@ -204,7 +204,7 @@ def test_details_are_layers_and_threads(run: Run) -> None:
 
     def steps(request: Mapping[str, Any]) -> Any:
         count = request["count"]
-        return {"forward": [0.1] * count, "backward": [0.1] * count, "processor": 0, "verbose": [line, other]}
+        return {"forward": [0.1] * count, "backward": [0.1] * count, "verbose": [line, other]}
 
     data = run(machine(tuned_steps=steps), details=True).extra["bench"]
     first = data["layers"][0]

@@ -47,7 +47,7 @@ class Machine:
             return {**told, "guard": engine == "tuned", "mkldnn": True, "first": [1, 1], "loss": 1.0, "batch": 8}
         step = self.speed[engine]
         count = request["count"]
-        return {"forward": [step / 4] * count, "backward": [3 * step / 4] * count, "processor": 0.5}
+        return {"forward": [step / 4] * count, "backward": [3 * step / 4] * count}
 
     def system(self) -> FakeSystem:
         system = FakeSystem()
@@ -73,7 +73,6 @@ def test_rows_hold_what_was_measured() -> None:
     assert len(slow.forward) == 3 * 2
     assert measured.nets[0].parameters == 10
     assert {item.gflops for item in measured.sgemm} == {400.0}
-    assert measured.processor_seconds == pytest.approx(0.5 * 2 * 4)
 
 
 def test_turns_alternate_and_no_engine_is_always_behind_the_same_one() -> None:
@@ -118,7 +117,7 @@ def test_an_engine_that_dies_later_says_after_how_many_steps() -> None:
     counts = iter((1, 1, None))
 
     def steps(request: Mapping[str, Any]) -> Any:
-        return -6 if next(counts) is None else {"forward": [1.0] * request["count"], "backward": [], "processor": 0}
+        return -6 if next(counts) is None else {"forward": [1.0] * request["count"], "backward": []}
 
     machine = Machine({"good": 0.1}, bad_steps=steps)
     measured = Bench(machine.system(), Plan((spec("bad"), spec("good")), (("conv", 1),), blocks=3)).go()
@@ -133,7 +132,7 @@ def test_an_interrupted_run_keeps_what_it_has() -> None:
         turns.append(request)
         if len(turns) == 4:
             raise KeyboardInterrupt
-        return {"forward": [1.0] * request["count"], "backward": [1.0] * request["count"], "processor": 0}
+        return {"forward": [1.0] * request["count"], "backward": [1.0] * request["count"]}
 
     machine = Machine({}, only_steps=steps)
     bench = Bench(machine.system(), Plan((spec("only"),), (("conv", 1), ("alexnet", 1)), blocks=9))
