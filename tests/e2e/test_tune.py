@@ -103,7 +103,6 @@ def test_blocks_are_measured_in_turn_and_what_cannot_be_measured_says_why(made: 
     for answer in (first[DEFAULT], first[restless], second[DEFAULT], second[restless]):
         assert not isinstance(answer, str) and all(0 < seconds < 10 for seconds in answer)
     assert list(second) == [restless, DEFAULT]  # in the second block the second begins
-    assert bench.processor_seconds > 0
 
 
 @pytest.mark.slow
