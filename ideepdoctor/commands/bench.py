@@ -21,7 +21,7 @@ from ideepdoctor.model.report import Report
 from ideepdoctor.proof.bench_engines import EngineSpec, own_engines
 from ideepdoctor.proof.bench_history import Store, parse_percent, verdict
 from ideepdoctor.proof.bench_layers import record_layers
-from ideepdoctor.proof.bench_machine import machine_of, theoretical, widest
+from ideepdoctor.proof.bench_machine import machine_of, theoretical, widths
 from ideepdoctor.proof.bench_plan import BATCHES, choose_batch, free_bytes, needs_of, nets_from
 from ideepdoctor.proof.bench_run import Bench, Measured, Plan
 from ideepdoctor.proof.noise import Monitor
@@ -186,7 +186,7 @@ class _Run:
     def measure(self) -> None:
         """Everything, the comparison first: an interrupted run has that."""
         measured = self._bench.go()
-        self._noise = self._monitor.verdict(self._ours(), widest(measured))
+        self._noise = self._monitor.verdict(self._ours(), widths(measured.rows.values()))
         if self._options.details and self._plan.model is None:
             self._record_layers()
             self._scale()
@@ -252,7 +252,7 @@ class _Run:
     def result(self, *, complete: bool) -> Result:
         """What is known by now."""
         measured, facts = self._bench.measured, self._facts
-        noise = self._noise or self._monitor.verdict(self._ours(), widest(measured))
+        noise = self._noise or self._monitor.verdict(self._ours(), widths(measured.rows.values()))
         best = max((item.gflops for item in measured.sgemm), default=None)
         ceiling = Ceiling(tuple(measured.sgemm), best, theoretical(facts.cpu, self._cpus()))
         rows = [

@@ -190,7 +190,7 @@ def search(
         bench.close()
     if DEFAULT in run.failed:
         raise CouldNotCheck(f"{subject.text} could not be measured: {run.failed[DEFAULT]}", hint="ideepdoctor diagnose")
-    noise = monitor.verdict(sum(os.times()[:4]) - before, None)
+    noise = monitor.verdict(sum(os.times()[:4]) - before)
     return Tuned(facts, subject, choice, noise, time.monotonic() - started, budget)
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import psutil
 
-from ideepdoctor.model.bench import Machine, Theoretical
+from ideepdoctor.model.bench import Machine, Row, Theoretical
 from ideepdoctor.model.facts import Cpu, Facts
-from ideepdoctor.proof.bench_run import Measured
 
 FLOPS = {"avx512": 64, "avx2": 32, "avx": 16, "sse42": 8, "sse2": 8}
 """Single precision operations of one core in one cycle: lanes, two units, and two for a fused multiplication and
@@ -52,10 +53,10 @@ def clock_megahertz() -> float | None:
     return None if frequency is None else float(frequency.max or frequency.current) or None
 
 
-def widest(measured: Measured) -> float | None:
-    """Width of the widest 95 % interval, relative to its median."""
-    rows = [row for row in measured.rows.values() if row.measured and row.low is not None and row.high is not None]
-    return max(((row.high - row.low) / row.median for row in rows if row.low and row.high and row.median), default=None)
+def widths(rows: Iterable[Row]) -> list[float]:
+    """Widths of the 95 % intervals, each relative to its median."""
+    known = [row for row in rows if row.measured and row.low is not None and row.high is not None]
+    return [(row.high - row.low) / row.median for row in known if row.low and row.high and row.median]
 
 
 def machine_of(facts: Facts, cpus: int | None, name: str | None) -> Machine:

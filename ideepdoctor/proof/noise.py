@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass
+import statistics
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import psutil
@@ -16,7 +17,7 @@ STEAL_PERCENT = 1.0
 BUSY_PERCENT = 5.0
 """Of all the time of all CPUs; more than that of others' work, and small differences are theirs."""
 SPREAD_PERCENT = 10.0
-"""Width of an interval relative to its median beyond which a time says little."""
+"""Width of an interval relative to its median: where half of them are wider, times say little."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,38 +49,39 @@ class Monitor:
         if clock is not None:
             self._megahertz.append(clock)
 
-    def verdict(self, ours_seconds: float, spread: float | None) -> Noise:
+    def verdict(self, ours_seconds: float, widths: Sequence[float] = ()) -> Noise:
         """What was seen.
 
         Args:
             ours_seconds: processor time that what was measured took, and the doctor itself.
-            spread: the widest interval relative to its median.
+            widths: of the 95 % intervals, each relative to its median.
         """
         last = next(self._looks)
         total = max(last.all - self._first.all, 1e-9)
         steal = 100 * (last.steal - self._first.steal) / total
         busy = max(0.0, 100 * (last.busy - self._first.busy - ours_seconds) / total)
-        throttled = last.throttled > self._first.throttled
-        messages = []
-        if steal > STEAL_PERCENT:
-            messages.append(f"the hypervisor gave {steal:.0f} % of the time to other machines")
-        if busy > BUSY_PERCENT:
-            messages.append(f"other programs took {busy:.0f} % of the processors")
-        if throttled:
-            messages.append("the processors were slowed down: by heat, or by the control group's quota")
-        if spread is not None and 100 * spread > SPREAD_PERCENT:
-            messages.append(f"the times of one net spread by {100 * spread:.0f} %")
         clocks = (min(self._megahertz), max(self._megahertz)) if self._megahertz else None
-        return Noise(
-            quiet=not messages,
-            steal_percent=round(steal, 2),
-            busy_percent=round(busy, 2),
-            load=self._first.load,
-            megahertz=clocks,
-            throttled=throttled,
-            spread_percent=None if spread is None else round(100 * spread, 2),
-            messages=tuple(messages),
-        )
+        throttled = last.throttled > self._first.throttled
+        return judged(Noise(True, round(steal, 2), round(busy, 2), self._first.load, clocks, throttled), widths)
+
+
+def judged(noise: Noise, widths: Sequence[float]) -> Noise:
+    """The counters with what they mean: ``quiet``, ``messages`` and the widest interval.
+
+    One engine may vary by itself on a quiet machine: only where half of the intervals are wide, the machine is blamed.
+    """
+    messages = []
+    if (noise.steal_percent or 0.0) > STEAL_PERCENT:
+        messages.append(f"the hypervisor gave {noise.steal_percent:.0f} % of the time to other machines")
+    if (noise.busy_percent or 0.0) > BUSY_PERCENT:
+        messages.append(f"other programs took {noise.busy_percent:.0f} % of the processors")
+    if noise.throttled:
+        messages.append("the processors were slowed down: by heat, or by the control group's quota")
+    typical = 100 * statistics.median(widths) if widths else 0.0
+    if typical > SPREAD_PERCENT:
+        messages.append(f"half of the times spread by {typical:.0f} % or more")
+    spread = round(100 * max(widths), 2) if widths else None
+    return replace(noise, quiet=not messages, messages=tuple(messages), spread_percent=spread)
 
 
 def look() -> Look:
