@@ -78,3 +78,10 @@ class Busy(DoctorError):
 
     code = "busy"
     exit_code = Exit.BUSY
+
+
+class Interrupted(DoctorError):
+    """Ctrl-C, or a signal that ends a job: what was done until then is kept."""
+
+    code = "interrupted"
+    exit_code = Exit.INTERRUPTED

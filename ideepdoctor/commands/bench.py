@@ -8,13 +8,12 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 from ideepdoctor import __version__
 from ideepdoctor.commands.bench_report import report_of
-from ideepdoctor.commands.session import Session, TargetOptions, examine, find_target
-from ideepdoctor.errors import CouldNotCheck, DoctorError, Exit, UsageError
+from ideepdoctor.commands.session import Session, TargetOptions, examine, find_target, model_place
+from ideepdoctor.errors import CouldNotCheck, Interrupted, UsageError
 from ideepdoctor.model.bench import Ceiling, Layer, Method, Reorder, Result, Scaling, Tool
 from ideepdoctor.model.facts import Facts
 from ideepdoctor.model.report import Report
@@ -71,13 +70,6 @@ class BenchOptions:
     keep: bool = True
 
 
-class Interrupted(DoctorError):
-    """Ctrl-C, or a signal that ends a job: what was measured is kept."""
-
-    code = "interrupted"
-    exit_code = Exit.INTERRUPTED
-
-
 def bench(session: Session, options: BenchOptions) -> Report:
     """Measure, keep, compare.
 
@@ -117,17 +109,6 @@ def bench(session: Session, options: BenchOptions) -> Report:
 
         draw(session, [result], options.chart)
     return report_of(result, facts, () if limit is None else verdict(result, baseline, limit), limit, run.unused())
-
-
-def model_place(session: Session, text: str) -> tuple[str, str]:
-    """File and function of ``FILE:FUNCTION``. Raises UsageError."""
-    path, colon, function = text.rpartition(":")
-    if not colon or not path or not function.isidentifier():
-        raise UsageError(f"{text!r} is not FILE:FUNCTION", hint="such as --model net.py:make")
-    whole = Path(session.cwd, Path(path).expanduser())
-    if not whole.is_file():
-        raise UsageError(f"there is no file {whole}", hint="--model FILE:FUNCTION: a file of Python")
-    return str(whole), function
 
 
 def _look(session: Session, target: Target) -> Facts:

@@ -7,11 +7,10 @@ import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any
 
-from ideepdoctor.commands.session import Session, TargetOptions, examine, find_target, judge_all
-from ideepdoctor.errors import CouldNotCheck, DoctorError, Exit, UsageError
+from ideepdoctor.commands.session import Session, TargetOptions, examine, find_target, judge_all, model_place
+from ideepdoctor.errors import CouldNotCheck, Interrupted, UsageError
 from ideepdoctor.model.facts import Facts
 from ideepdoctor.model.report import Report
 from ideepdoctor.model.summary import versions
@@ -46,13 +45,6 @@ class CertifyOptions:
     fresh: bool = False
 
 
-class Interrupted(DoctorError):
-    """Ctrl-C, or a signal that ends a job: what was done is kept."""
-
-    code = "interrupted"
-    exit_code = Exit.INTERRUPTED
-
-
 def certify(session: Session, options: CertifyOptions) -> Report:
     """Try every case in every setting, as far as the budget allows, and judge all that is known by then.
 
@@ -68,7 +60,7 @@ def certify(session: Session, options: CertifyOptions) -> Report:
     """
     started = time.monotonic()
     budget = None if options.budget is None else seconds_of(options.budget)
-    place = None if options.model is None else _place(session, options.model)
+    place = None if options.model is None else model_place(session, options.model)
     target = find_target(session, options.target)
     session.progress.detail("asking for the catalogue")
     facts, plan = _look(session, target)
@@ -99,17 +91,6 @@ def _look(session: Session, target: Target) -> tuple[Facts, Plan]:
         facts = pool.submit(examine, session, target, Scope(interpreters=False))
         plan = make_plan(session.system, target)
         return facts.result(), plan
-
-
-def _place(session: Session, text: str) -> tuple[str, str]:
-    """File and function of ``FILE:FUNCTION``. Raises UsageError."""
-    path, colon, function = text.rpartition(":")
-    if not colon or not path or not function.isidentifier():
-        raise UsageError(f"{text!r} is not FILE:FUNCTION", hint="such as --model net.py:make")
-    whole = Path(session.cwd, Path(path).expanduser())
-    if not whole.is_file():
-        raise UsageError(f"there is no file {whole}", hint="--model FILE:FUNCTION: a file of Python")
-    return str(whole), function
 
 
 def _recorded(session: Session, target: Target, place: tuple[str, str]) -> Model:

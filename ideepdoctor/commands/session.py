@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ideepdoctor.errors import UsageError
@@ -66,6 +67,17 @@ def examine(session: Session, target: Target, scope: Scope | None = None) -> Fac
 
     session.progress.detail(f"examining {target.python}")
     return collect(session.system, target, session.environ, scope or FULL, cwd=session.cwd)
+
+
+def model_place(session: Session, text: str) -> tuple[str, str]:
+    """File and function of ``FILE:FUNCTION``. Raises UsageError."""
+    path, colon, function = text.rpartition(":")
+    if not colon or not path or not function.isidentifier():
+        raise UsageError(f"{text!r} is not FILE:FUNCTION", hint="such as --model net.py:make")
+    whole = Path(session.cwd, Path(path).expanduser())
+    if not whole.is_file():
+        raise UsageError(f"there is no file {whole}", hint="--model FILE:FUNCTION: a file of Python")
+    return str(whole), function
 
 
 def judge_all(facts: Facts, wanted: frozenset[str] | None = None) -> Judgement:

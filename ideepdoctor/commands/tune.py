@@ -13,7 +13,7 @@ from ideepdoctor import __version__
 from ideepdoctor.commands.session import Session, TargetOptions, carry_out, examine, find_target
 from ideepdoctor.commands.tune_environ import TunedEnviron
 from ideepdoctor.commands.tune_report import as_data, lines, proposals, sentence
-from ideepdoctor.errors import CouldNotCheck, DoctorError, Exit, UsageError
+from ideepdoctor.errors import CouldNotCheck, Interrupted, UsageError
 from ideepdoctor.model.bench import Noise
 from ideepdoctor.model.facts import Facts, Profile
 from ideepdoctor.model.plan import Plan, Step
@@ -64,13 +64,6 @@ class TuneOptions:
     dry_run: bool = False
 
 
-class Interrupted(DoctorError):
-    """Ctrl-C, or a signal that ends a job: nothing is written."""
-
-    code = "interrupted"
-    exit_code = Exit.INTERRUPTED
-
-
 @dataclass(frozen=True, slots=True)
 class Tuned:
     """What a search came to.
@@ -101,7 +94,7 @@ def tune(session: Session, options: TuneOptions) -> Report:
         Interrupted: by the user.
         ApplyFailed, NeedsAttention, Busy: see treatment.apply.
     """
-    from ideepdoctor.commands.bench import model_place
+    from ideepdoctor.commands.session import model_place
     from ideepdoctor.facts.collect import BARE
     from ideepdoctor.proof.bench_plan import nets_from
     from ideepdoctor.proof.certify_order import seconds_of

@@ -6,9 +6,9 @@ from dataclasses import replace
 from typing import Any
 
 from ideepdoctor.commands.session import Session, carry_out, judge_all
-from ideepdoctor.commands.tune import BATCH, Interrupted, Tuned, search, steps_for, told
+from ideepdoctor.commands.tune import BATCH, Tuned, search, steps_for, told
 from ideepdoctor.commands.tune_report import as_data, ratio
-from ideepdoctor.errors import DoctorError
+from ideepdoctor.errors import DoctorError, Interrupted
 from ideepdoctor.model.facts import Facts
 from ideepdoctor.model.findings import Severity
 from ideepdoctor.model.plan import Plan

@@ -12,9 +12,9 @@ import jsonschema
 import pytest
 
 from ideepdoctor.commands import bench as module
-from ideepdoctor.commands.bench import BenchOptions, Interrupted, bench
+from ideepdoctor.commands.bench import BenchOptions, bench
 from ideepdoctor.commands.session import Session, TargetOptions
-from ideepdoctor.errors import CouldNotCheck, UsageError
+from ideepdoctor.errors import CouldNotCheck, Interrupted, UsageError
 from ideepdoctor.model.facts import Limits
 from ideepdoctor.model.report import Report
 from ideepdoctor.model.summary import summarize

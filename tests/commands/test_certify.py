@@ -13,9 +13,9 @@ import jsonschema
 import pytest
 
 from ideepdoctor.commands import certify as module
-from ideepdoctor.commands.certify import CertifyOptions, Interrupted, certify
+from ideepdoctor.commands.certify import CertifyOptions, certify
 from ideepdoctor.commands.session import Session, TargetOptions
-from ideepdoctor.errors import CouldNotCheck, UsageError
+from ideepdoctor.errors import CouldNotCheck, Interrupted, UsageError
 from ideepdoctor.model.report import Report
 from ideepdoctor.model.summary import summarize
 from ideepdoctor.render.json import render

@@ -9,9 +9,9 @@ import pytest
 
 from ideepdoctor.commands import tune_quick
 from ideepdoctor.commands.session import Session
-from ideepdoctor.commands.tune import Interrupted, Tuned, steps_for
+from ideepdoctor.commands.tune import Tuned, steps_for
 from ideepdoctor.commands.tune_quick import with_quick_tune
-from ideepdoctor.errors import CouldNotCheck, UsageError
+from ideepdoctor.errors import CouldNotCheck, Interrupted, UsageError
 from ideepdoctor.facts.profile import parse_profile
 from ideepdoctor.model.bench import Noise
 from ideepdoctor.model.facts import Facts, Profile, Smoke
