@@ -25,6 +25,7 @@ from ideepdoctor.proof.bench_plan import BATCHES, choose_batch, free_bytes, need
 from ideepdoctor.proof.bench_run import Bench, Measured, Plan
 from ideepdoctor.proof.noise import Monitor
 from ideepdoctor.targets.target import Target
+from ideepdoctor.treatment.profile import open_cpus
 from ideepdoctor.treatment.state import state_folder
 
 OWN_MODEL = "model"
@@ -197,7 +198,7 @@ class _Run:
 
     def _scale(self) -> None:
         """The first net with 1, 2, 4... threads: iDeep, and NumPy, which more threads may make slower."""
-        best, cpus = self._best(), self._cpus()
+        best, cpus = self._best(), open_cpus(self._facts)
         if not cpus or cpus < 2:
             return
         counts = [1 << power for power in range(cpus.bit_length()) if 1 << power < cpus] + [cpus]
@@ -226,16 +227,12 @@ class _Run:
                 count = threads[row.engine]
                 self._scaling.append(Scaling(spec.id, row.net, row.batch, count, row.median, row.low, row.high))
 
-    def _cpus(self) -> int | None:
-        affinity = self._facts.limits.affinity_cpus
-        return len(affinity) if affinity else self._facts.cpu.logical_cpus
-
     def result(self, *, complete: bool) -> Result:
         """What is known by now."""
         measured, facts = self._bench.measured, self._facts
         noise = self._noise or self._monitor.verdict(self._ours(), widths(measured.rows.values()))
         best = max((item.gflops for item in measured.sgemm), default=None)
-        ceiling = Ceiling(tuple(measured.sgemm), best, theoretical(facts.cpu, self._cpus()))
+        ceiling = Ceiling(tuple(measured.sgemm), best, theoretical(facts.cpu, open_cpus(self._facts)))
         rows = [
             replace(row, of_ceiling=None if row.gflops is None or not best else row.gflops / best)
             for row in _in_order(measured, self._plan)
@@ -243,7 +240,7 @@ class _Run:
         return Result(
             id=f"{self._started:%Y%m%dT%H%M%SZ}-{secrets.token_hex(3)}",
             started=f"{self._started:%Y-%m-%dT%H:%M:%SZ}",
-            machine=machine_of(facts, self._cpus(), self._options.name),
+            machine=machine_of(facts, open_cpus(self._facts), self._options.name),
             tool=Tool(version=__version__),
             seconds=round(time.monotonic() - self._begun, 1),
             complete=complete,

@@ -6,17 +6,18 @@ import json
 import re
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from ideepdoctor.errors import UsageError
 from ideepdoctor.model.facts import FACTS_SCHEMA, FACTS_SCHEMA_VERSION, Facts
 
+Kind = TypeVar("Kind")
 _HINT = "make one with: ideepdoctor diagnose --save-facts FILE"
 
 
 def facts_to_json(facts: Facts) -> dict[str, Any]:
     """Return the facts as JSON-ready data: the fields of Facts under a ``schema`` and a ``schema_version``."""
-    return {"schema": FACTS_SCHEMA, "schema_version": FACTS_SCHEMA_VERSION, **_plain(asdict(facts))}
+    return {"schema": FACTS_SCHEMA, "schema_version": FACTS_SCHEMA_VERSION, **plain(asdict(facts))}
 
 
 def facts_from_json(data: Any) -> Facts:
@@ -35,17 +36,32 @@ def facts_from_json(data: Any) -> Facts:
             f'"{FACTS_SCHEMA_VERSION}", found {json.dumps(version)}',
             hint="collect the facts again with this doctor, or use the doctor that wrote the file",
         )
+    return validated(Facts, json.dumps(data), "facts", _HINT)
+
+
+def validated(kind: type[Kind], text: str, what: str, hint: str) -> Kind:
+    """A dataclass of the JSON text of its fields; fields that it does not know are ignored.
+
+    Args:
+        kind: the dataclass.
+        text: JSON.
+        what: it is called in the error.
+        hint: of the error.
+
+    Raises:
+        UsageError: a field that is missing or has another type.
+    """
     # Here and not above: pydantic costs 0.1 s to import and only files need it.
     from pydantic import TypeAdapter, ValidationError
 
     try:
-        return TypeAdapter(Facts).validate_json(json.dumps(data), strict=True)
+        return TypeAdapter(kind).validate_json(text, strict=True)
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False, include_input=False)[0]
         field = ".".join(str(part) for part in first["loc"])
         raise UsageError(
-            f"not facts as this doctor knows them: field {field}: {first['msg']}",
-            hint=_HINT,
+            f"not {what} as this doctor knows them: field {field}: {first['msg']}",
+            hint=hint,
             context={"problems": str(error.error_count())},
         ) from None
 
@@ -64,10 +80,10 @@ def load_facts(path: str) -> Facts:
         raise UsageError(f"{path}: {error.message}", hint=error.hint, context=error.context) from None
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """Return the value with tuples as lists, as JSON has them."""
     if isinstance(value, dict):
-        return {key: _plain(item) for key, item in value.items()}
+        return {key: plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in value]
+        return [plain(item) for item in value]
     return value

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ideepdoctor.errors import CouldNotCheck, DoctorError, UsageError
+from ideepdoctor.facts.serialize import plain, validated
 from ideepdoctor.model.bench import BENCH_SCHEMA, BENCH_SCHEMA_VERSION, Result
 
 __all__ = ["Result", "as_data", "dumps", "from_data", "loads", "read"]
@@ -20,7 +21,7 @@ _HINT = "make one with: ideepdoctor bench -o FILE.json --format json"
 
 def as_data(result: Result) -> dict[str, Any]:
     """The run as JSON-ready data: the fields of Result under a ``schema`` and a ``schema_version``."""
-    return {"schema": BENCH_SCHEMA, "schema_version": BENCH_SCHEMA_VERSION, **_plain(asdict(result))}
+    return {"schema": BENCH_SCHEMA, "schema_version": BENCH_SCHEMA_VERSION, **plain(asdict(result))}
 
 
 def dumps(result: Result) -> str:
@@ -46,21 +47,11 @@ def from_data(data: Any) -> Result:
         found = json.dumps(data.get("schema")) if isinstance(data, dict) else f"a {type(data).__name__}"
         raise UsageError(f'no result of bench: field schema must be "{BENCH_SCHEMA}", found {found}', hint=_HINT)
     _check_version(data)
-    # Here and not above: pydantic costs 0.1 s to import and only files need it.
-    from pydantic import TypeAdapter, ValidationError
-
     try:
-        result = TypeAdapter(Result).validate_json(json.dumps(data, allow_nan=False), strict=True)
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-        field = ".".join(str(part) for part in first["loc"])
-        raise UsageError(
-            f"not a result of bench as this doctor knows them: field {field}: {first['msg']}",
-            hint=_HINT,
-            context={"problems": str(error.error_count())},
-        ) from None
+        text = json.dumps(data, allow_nan=False)
     except ValueError as error:
         raise UsageError(f"a result of bench has a number that cannot be: {error}", hint=_HINT) from None
+    result = validated(Result, text, "a result of bench", _HINT)
     problem = next(_impossible(result), None)
     if problem is not None:
         raise UsageError(f"a result of bench that cannot be: {problem}", hint=_HINT)
@@ -143,12 +134,3 @@ def _impossible(result: Result) -> Iterator[str]:
     for layer in result.layers:
         if layer.milliseconds < 0:
             yield f"layers of {layer.engine}, {layer.net}: a time is below zero"
-
-
-def _plain(value: Any) -> Any:
-    """The value with tuples as lists, as JSON has them."""
-    if isinstance(value, dict):
-        return {key: _plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    return value

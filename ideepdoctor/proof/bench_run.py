@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -47,7 +48,7 @@ class Plan:
 
 @dataclass(slots=True)
 class Measured:
-    """What is known so far; it is whole after each turn, so that an interrupted run has something to keep."""
+    """What is known so far; it is whole after each net, interrupted ones too."""
 
     engines: dict[str, Engine] = field(default_factory=dict)
     nets: list[Net] = field(default_factory=list)
@@ -67,7 +68,6 @@ class Bench:
         system: starts the workers.
         plan: what to measure.
         told: told of what happens.
-        sampled: called while an engine works.
     """
 
     def __init__(self, system: System, plan: Plan, told: Told = lambda _text: None) -> None:
@@ -99,6 +99,9 @@ class Bench:
         finally:
             for turn in turns:
                 turn.worker.close()
+                # Here and not after each turn: the intervals take time that the next engine would see.
+                if turn.forward and not turn.ended:
+                    self.measured.rows[turn.key] = _row_of(turn, self.measured.nets)
 
     def _begin(self, spec: EngineSpec, net: str, batch: int) -> _Turn | None:
         """Start a worker and have it load the net; None where it could not, which is a row too."""
@@ -127,12 +130,12 @@ class Bench:
             if worker is not None:
                 worker.close()
             raise
-        return _Turn(spec, worker, net, batch, _count(self.plan.seconds, step), answer)
+        return _Turn(spec, worker, net, batch, steps_in(self.plan.seconds, step))
 
     def _warm(self, worker: Worker) -> float:
         """Take the steps that do not count; return the seconds of the last."""
         answer = worker.ask({"do": "steps", "count": max(1, self.plan.warmup - 1)}, timeout_seconds=LOAD_SECONDS)
-        return float(answer["forward"][-1]) + (float(answer["backward"][-1]) if answer["backward"] else 0.0)
+        return whole_steps(answer["forward"], answer["backward"])[-1]
 
     def _products(self, spec: EngineSpec, worker: Worker) -> None:
         """The ceiling: matrix products of the libraries that this engine brings."""
@@ -181,7 +184,6 @@ class Bench:
         turn.forward += [float(value) for value in answer["forward"]]
         turn.backward += [float(value) for value in answer["backward"]]
         turn.blocks += [block] * len(answer["forward"])
-        self.measured.rows[turn.key] = row_of(turn, self.measured.nets)
 
 
 @dataclass(slots=True)
@@ -193,7 +195,6 @@ class _Turn:
     net: str
     batch: int
     count: int
-    loaded: Mapping[str, Any]
     forward: list[float] = field(default_factory=list)
     backward: list[float] = field(default_factory=list)
     blocks: list[int] = field(default_factory=list)
@@ -216,14 +217,19 @@ def _variables(spec: EngineSpec, answer: Mapping[str, Any]) -> dict[str, str]:
     return shown
 
 
-def _count(seconds: float, step: float) -> int:
+def whole_steps(forward: Sequence[float], backward: Sequence[float]) -> list[float]:
+    """Seconds of each step, both passes together; of the forward pass where there is no other."""
+    return [one + other for one, other in zip(forward, backward or [0.0] * len(forward), strict=True)]
+
+
+def steps_in(seconds: float, step: float) -> int:
+    """How many steps of this length fit into a turn; one at least."""
     return max(1, min(MOST_STEPS, round(seconds / max(step, 1e-6))))
 
 
-def row_of(turn: _Turn, nets: Sequence[Net]) -> Row:
+def _row_of(turn: _Turn, nets: Sequence[Net]) -> Row:
     """What the steps so far come to."""
-    whole = [one + other for one, other in zip(turn.forward, turn.backward, strict=True)] if turn.backward else []
-    interval = median_interval(whole or turn.forward, turn.blocks)
+    interval = median_interval(whole_steps(turn.forward, turn.backward), turn.blocks)
     net = next((item for item in nets if item.key == (turn.net, turn.batch)), Net(turn.net, turn.batch))
     flops = net.flops_forward
     if flops is not None and turn.backward and net.flops_backward is not None:
@@ -237,8 +243,8 @@ def row_of(turn: _Turn, nets: Sequence[Net]) -> Row:
         median=interval.median,
         low=interval.low,
         high=interval.high,
-        forward_median=median_interval(turn.forward, turn.blocks).median,
-        backward_median=median_interval(turn.backward, turn.blocks).median if turn.backward else None,
+        forward_median=statistics.median(turn.forward),
+        backward_median=statistics.median(turn.backward) if turn.backward else None,
         images_per_second=turn.batch / interval.median,
         gflops=None if flops is None else flops / interval.median / 1e9,
     )

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ideepdoctor.errors import CouldNotCheck
-from ideepdoctor.proof.bench_run import LOAD_SECONDS, MOST_STEPS, QUIET_SECONDS
+from ideepdoctor.proof.bench_run import LOAD_SECONDS, QUIET_SECONDS, steps_in, whole_steps
 from ideepdoctor.proof.tune_space import Setting
 from ideepdoctor.proof.worker import Refusal, Worker, WorkerDied
 from ideepdoctor.system import System
@@ -137,7 +137,7 @@ class _Loaded:
 
     def steps(self, seconds: float) -> list[float]:
         """Seconds of each step of a block of about this length; empty, and ``problem`` set, where it failed."""
-        count = max(1, min(MOST_STEPS, round(seconds / self._step))) if self._step else 1
+        count = steps_in(seconds, self._step) if self._step else 1
         try:
             if self._worker is None:
                 return []
@@ -145,8 +145,7 @@ class _Loaded:
         except (Refusal, WorkerDied) as error:
             self.problem = str(error)
             return []
-        backward = answer["backward"] or [0.0] * len(answer["forward"])
-        found = [float(one) + float(other) for one, other in zip(answer["forward"], backward, strict=True)]
+        found = whole_steps(answer["forward"], answer["backward"])
         self._step = statistics.median(found)
         return found
 

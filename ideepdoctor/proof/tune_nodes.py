@@ -9,7 +9,8 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 
 from ideepdoctor.errors import CouldNotCheck
-from ideepdoctor.proof.bench_run import LOAD_SECONDS
+from ideepdoctor.facts.limits import parse_cpu_list
+from ideepdoctor.proof.bench_run import LOAD_SECONDS, whole_steps
 from ideepdoctor.proof.statistics import Interval, Series, ratio_interval
 from ideepdoctor.proof.tune_measure import Subject
 from ideepdoctor.proof.tune_space import DEFAULT
@@ -37,13 +38,8 @@ class Nodes:
 
 
 def parse_cpus(text: str) -> tuple[int, ...]:
-    """Numbers of CPUs in the kernel's notation: ``0-3,8``. Raises ValueError."""
-    found: list[int] = []
-    for part in text.strip().split(","):
-        first, dash, last = part.partition("-")
-        if part:
-            found += range(int(first), int(last if dash else first) + 1)
-    return tuple(found)
+    """Numbers of a node's CPUs in the kernel's notation, ``0-3,8``; a node may have memory alone."""
+    return parse_cpu_list(text) or ()
 
 
 def measure_nodes(
@@ -101,8 +97,7 @@ def measure_nodes(
 def _step(worker: Worker) -> float:
     """Seconds of a step: the median of three."""
     answer = worker.ask({"do": "steps", "count": 3}, timeout_seconds=LOAD_SECONDS)
-    backward = answer["backward"] or [0.0] * len(answer["forward"])
-    return statistics.median(float(one) + float(two) for one, two in zip(answer["forward"], backward, strict=True))
+    return statistics.median(whole_steps(answer["forward"], answer["backward"]))
 
 
 def _ratio(over: Sequence[float], under: Sequence[float]) -> Interval | None:

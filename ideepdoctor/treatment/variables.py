@@ -119,8 +119,7 @@ def for_any_machine(variables: Sequence[Variable]) -> tuple[Variable, ...]:
 
 def _threads(facts: Facts) -> tuple[int, int, str] | None:
     """Thread count, CPUs that it is right for, and why; None where OpenMP's own choice (the affinity) is right."""
-    affinity = facts.limits.affinity_cpus
-    cpus = len(affinity) if affinity else facts.cpu.logical_cpus
+    cpus = open_cpus(facts)
     if not cpus:
         return None
     quota, cores = facts.limits.quota_cpus, facts.cpu.physical_cores
