@@ -19,35 +19,26 @@ sys.path[:] = [entry for entry in sys.path if entry]
 from nets import (  # noqa: E402
     CLASSES,
     FLOAT,
-    NETS,
+    flops_of,
     memory_of,
     parameters_of,
     product,
     shapes_of,
     work_of,
 )
+from peer import SEED, net_of  # noqa: E402
 from talk import CannotDo, serve_requests, sized_products, timed_steps, timer  # noqa: E402
 from user_model import Refused, call_function, load_function, variables_of  # noqa: E402
 
 BLOCK = 1048583  # a prime
-RANDOM = 20180  # seed of weights and data: the same in every engine and run
 
 
 def describe_net(request):
     """What follows from the table of a network."""
     net, batch = net_of(request), int(request["batch"])
-    work = work_of(net)
-    flops = [float(batch * sum(pair[place] for pair in work.values())) for place in (0, 1)]
     memory = {"ideep": memory_of(net, batch, False), "numpy": memory_of(net, batch, True)}
-    told = {"parameters": sum(parameters_of(net).values()), "flops": flops, "memory": memory}
+    told = {"parameters": sum(parameters_of(net).values()), "flops": flops_of(net, batch), "memory": memory}
     return dict(told, layers=layers_of(net, batch))
-
-
-def net_of(request):
-    """The network that a request names."""
-    if request["net"] not in NETS:
-        raise CannotDo("there is no network %s; there are %s" % (request["net"], ", ".join(sorted(NETS))))
-    return NETS[request["net"]]()
 
 
 def layers_of(net, batch):
@@ -119,7 +110,7 @@ class Engine(object):
     def training(self, model, batch):
         """A function that takes a step of a network from the tables: the seconds of its two passes."""
         np, functions = self.np, self.F
-        random = np.random.RandomState(RANDOM)
+        random = np.random.RandomState(SEED)
         images = {}
         for node in model.net.nodes:
             if node.op == "image":
@@ -162,7 +153,7 @@ class Engine(object):
             raise CannotDo(str(reason))
         np, chainer = self.np, self.chainer
         cleared = model.cleargrads if hasattr(model, "cleargrads") else lambda: None
-        random, gradients = np.random.RandomState(RANDOM), []
+        random, gradients = np.random.RandomState(SEED), []
 
         def step():
             started = timer()
@@ -256,7 +247,7 @@ class Engine(object):
 def make_model(engine, net):
     """A chain of links as the table says, with weights that keep numbers in range (He et al. 2015)."""
     np, functions, links = engine.np, engine.F, engine.L
-    shapes, random = shapes_of(net), np.random.RandomState(RANDOM)
+    shapes, random = shapes_of(net), np.random.RandomState(SEED)
 
     deviates = random.standard_normal(BLOCK).astype(np.float32)
 

@@ -257,6 +257,12 @@ def work_of(net):
     return work
 
 
+def flops_of(net, batch):
+    """Multiplications and additions of a batch, forward and backward."""
+    work = work_of(net)
+    return [float(batch * sum(pair[place] for pair in work.values())) for place in (0, 1)]
+
+
 def parameters_of(net):
     """Number of parameters of each convolution, linear layer and batch normalization."""
     shapes, counts = shapes_of(net), {}

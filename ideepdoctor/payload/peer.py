@@ -1,9 +1,9 @@
-"""What the workers of bench share that compare something else with Chainer: a part of payloads."""
+"""What the workers of bench share: the network of a request, the seed, the number of threads. A part of payloads."""
 
 import os
 import re
 
-from nets import NETS, parameters_of, work_of
+from nets import NETS, flops_of, parameters_of
 from talk import CannotDo
 
 SEED = 20180  # of weights and data: the same in every engine and run
@@ -23,14 +23,17 @@ def threads_allowed():
     return multiprocessing.cpu_count()
 
 
+def net_of(request):
+    """The network that a request names."""
+    if request["net"] not in NETS:
+        raise CannotDo("there is no network %s; there are %s" % (request["net"], ", ".join(sorted(NETS))))
+    return NETS[request["net"]]()
+
+
 def asked_net(request, who):
     """The network that a request to load names, the number of images, and what a worker tells of it in any case."""
     if request.get("model"):
         raise CannotDo("%s cannot run a model of Chainer" % who)
-    if request["net"] not in NETS:
-        raise CannotDo("there is no network %s; there are %s" % (request["net"], ", ".join(sorted(NETS))))
-    net, batch = NETS[request["net"]](), int(request["batch"])
-    work = work_of(net)
-    flops = [float(batch * sum(pair[place] for pair in work.values())) for place in (0, 1)]
-    told = {"parameters": sum(parameters_of(net).values()), "flops": flops, "batch": batch}
+    net, batch = net_of(request), int(request["batch"])
+    told = {"parameters": sum(parameters_of(net).values()), "flops": flops_of(net, batch), "batch": batch}
     return net, batch, dict(told, used=None, guard=False, loss=None)

@@ -34,7 +34,7 @@ def ideepdoctor_{net}():
     model.__class__ = Called
     if {layouts}:
         model.to_intel64()
-    random = engine.np.random.RandomState(RANDOM)
+    random = engine.np.random.RandomState(SEED)
     images = [random.standard_normal(({batch},) + shape).astype(engine.np.float32) for _, shape in shapes]
     return tuple([model] + images)
 '''
