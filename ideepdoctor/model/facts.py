@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from ideepdoctor.model.build import BuildFacts, BuildInfo
 from ideepdoctor.model.native import Native
 from ideepdoctor.model.outcome import Outcome as Outcome
 
@@ -448,6 +449,10 @@ class Facts:
     """What ``tune`` left in the environment; None where it left nothing."""
     bench: BenchFacts | None = None
     """What bench or tune measured in this run; None where they measured nothing."""
+    build: BuildFacts | None = None
+    """What a build from source needs and has, or what its log says; None where none was asked for."""
+    built: BuildInfo | None = None
+    """What the installed ideep4py says of its own build; None for a wheel of the index."""
     planned_ideep4py: str | None = None
     """The release that setup or install is about to install; rules then judge it instead of the installed one."""
 

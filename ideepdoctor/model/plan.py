@@ -28,6 +28,18 @@ class Requirement:
 
 
 @dataclass(frozen=True, slots=True)
+class PackageSource:
+    """Where distributions come from; by default the index that the machine is set to."""
+
+    find_links: tuple[str, ...] = ()
+    """Folders of wheels and archives (a wheelhouse) that are looked through first."""
+    no_index: bool = False
+    """Nothing but ``find_links``: no network is used."""
+    index_url: str | None = None
+    """A mirror instead of the index that the machine is set to."""
+
+
+@dataclass(frozen=True, slots=True)
 class CreateEnv:
     """Make a new virtual environment in a folder that does not exist or is empty."""
 
@@ -62,6 +74,8 @@ class Install:
     """Names to be installed anew although the version is there (altered files)."""
     size_bytes: int = 0
     """Installed size, as far as known."""
+    source: PackageSource = field(default_factory=PackageSource)
+    """Where the files come from."""
     kind: str = field(default="install", init=False)
 
     @property

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, fields
 from typing import Any, get_args
 
-from ideepdoctor.model.plan import Plan, Requirement, Step
+from ideepdoctor.model.plan import PackageSource, Plan, Requirement, Step
 
 _KINDS: tuple[type[Step], ...] = get_args(Step)
 
@@ -41,6 +41,9 @@ def _step_from_data(data: Mapping[str, Any]) -> Step:
         given["requirements"] = tuple(
             Requirement(item["name"], item["version"], tuple(item["sha256"])) for item in given["requirements"]
         )
+    if "source" in given:
+        origin = given["source"]
+        given["source"] = PackageSource(tuple(origin["find_links"]), origin["no_index"], origin["index_url"])
     plain = {name: tuple(value) if isinstance(value, list) else value for name, value in given.items()}
     make: Callable[..., Step] = step_class
     return make(**plain)

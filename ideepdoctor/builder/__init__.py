@@ -1,0 +1,1 @@
+"""ideep4py from source: fetch, check, build, pack, prove, keep."""
