@@ -222,7 +222,7 @@ def _abis(options: SetupOptions) -> tuple[str, ...] | None:
             if value
         )
         raise UsageError(f"no known stack has {asked}", hint=f"known stacks:\n{known}")
-    return tuple(abi for stack in fitting for lock in stack.locks for abi in lock.abis)
+    return tuple(abi for stack in fitting for lock in stack.index_locks for abi in lock.abis)
 
 
 def _host_codes() -> frozenset[str]:

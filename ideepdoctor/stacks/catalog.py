@@ -7,70 +7,31 @@ and proves what it writes; nothing in them is typed by hand.
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from importlib.resources import files
-from typing import Any
 
 from packaging.version import InvalidVersion, Version
 
 from ideepdoctor.errors import NotPossibleHere, UsageError
 from ideepdoctor.model.facts import Cpu
 from ideepdoctor.model.plan import Requirement
+from ideepdoctor.stacks.data import Lock, Stack, lock_from_toml, stack_from_toml
 
-
-@dataclass(frozen=True, slots=True)
-class Lock:
-    """The closed set of distributions of a stack for one minor version of Python."""
-
-    stack: str
-    """Name of the stack."""
-    python: str
-    """Minor version: 3.7."""
-    abis: tuple[str, ...]
-    """ABI tags that the hashes cover: cp37m; cp27mu and cp27m together, where each has its own wheels."""
-    requirements: tuple[Requirement, ...]
-    """Sorted by name; Chainer is a source distribution, everything else a wheel."""
-    installer: str
-    """``uv``, or ``virtualenv`` for interpreters that uv refuses (2.7, 3.5)."""
-    download_bytes: int
-    """Size of the files of the first ABI, measured."""
-    installed_bytes: int
-    """Growth of the environment's folder by installing them, measured; 0: not measured."""
-    proved: str
-    """What was run on it, short; begins with ``untried`` where nothing was."""
-
-    @property
-    def tried(self) -> bool:
-        """Whether the lock was installed and run at all."""
-        return not self.proved.startswith("untried")
-
-    def requirement(self, name: str) -> Requirement | None:
-        """The pin of this (normalised) name, or None."""
-        return next((item for item in self.requirements if item.name == name), None)
-
-
-@dataclass(frozen=True, slots=True)
-class Stack:
-    """A pair of Chainer and ideep4py that is right, and where."""
-
-    name: str
-    """``chainerVERSION-ideep4pyVERSION``."""
-    chainer: str
-    ideep4py: str
-    cpu_flags: tuple[str, ...]
-    """Flags of /proc/cpuinfo without which ideep4py dies of SIGILL."""
-    cpu_vendor: str | None
-    """The only CPUID vendor that it runs on; None: any."""
-    known: tuple[str, ...]
-    """Hazards and limits that are known, one short phrase each."""
-    locks: tuple[Lock, ...]
-    """Newest Python first."""
-
-    def lock_for(self, abi: str) -> Lock | None:
-        """The lock that covers an ABI tag, or None."""
-        return next((lock for lock in self.locks if abi in lock.abis), None)
+__all__ = [
+    "Lock",
+    "Stack",
+    "all_stacks",
+    "choose",
+    "lock_for_build",
+    "lock_from_toml",
+    "nearest",
+    "obstacle",
+    "same_version",
+    "stack_from_toml",
+    "with_built",
+]
 
 
 @lru_cache(maxsize=1)
@@ -82,39 +43,14 @@ def all_stacks() -> tuple[Stack, ...]:
     return tuple(sorted(stacks, key=lambda stack: (Version(stack.chainer), Version(stack.ideep4py)), reverse=True))
 
 
-def stack_from_toml(data: Mapping[str, Any]) -> Stack:
-    """Build a stack from the parsed text of its file. Raises KeyError where a key is missing."""
-    locks = tuple(lock_from_toml(data["name"], item) for item in data["lock"])
-    return Stack(
-        name=data["name"],
-        chainer=data["chainer"],
-        ideep4py=data["ideep4py"],
-        cpu_flags=tuple(data["cpu_flags"]),
-        cpu_vendor=data.get("cpu_vendor"),
-        known=tuple(data["known"]),
-        locks=tuple(sorted(locks, key=lambda lock: Version(lock.python), reverse=True)),
-    )
-
-
-def lock_from_toml(stack: str, item: Mapping[str, Any]) -> Lock:
-    """Build a lock of a stack from its table. Raises KeyError where a key is missing."""
-    return Lock(
-        stack=stack,
-        python=item["python"],
-        abis=tuple(item["abis"]),
-        requirements=tuple(
-            Requirement(name, version, tuple(digests))
-            for name, (version, *digests) in sorted(item["requirements"].items())
-        ),
-        installer=item["installer"],
-        download_bytes=item["download_bytes"],
-        installed_bytes=item["installed_bytes"],
-        proved=item["proved"],
-    )
-
-
 def choose(
-    abi: str, cpu: Cpu, *, name: str | None = None, chainer: str | None = None, ideep4py: str | None = None
+    abi: str,
+    cpu: Cpu,
+    *,
+    name: str | None = None,
+    chainer: str | None = None,
+    ideep4py: str | None = None,
+    built: bool = False,
 ) -> tuple[Stack, Lock]:
     """Choose the best stack for an interpreter and a processor.
 
@@ -125,6 +61,7 @@ def choose(
         name: this stack and no other.
         chainer: only stacks with this release of Chainer.
         ideep4py: only stacks with this release of ideep4py.
+        built: also locks without ideep4py, where no index has it for this interpreter and it is built.
 
     Raises:
         UsageError: no stack has that name, or no known stack has those releases; the hint names the known ones.
@@ -133,10 +70,57 @@ def choose(
     """
     asked = _asked(name, chainer, ideep4py)
     for stack in asked:
-        lock = stack.lock_for(abi)
+        lock = stack.lock_for(abi) or (stack.lock_to_build(abi) if built else None)
         if lock is not None and obstacle(stack, cpu) is None:
             return stack, lock
     raise _not_here(abi, cpu, asked, chainer)
+
+
+def lock_for_build(abi: str, chainer: str | None) -> tuple[Stack, Lock]:
+    """The newest stack for an interpreter that ideep4py is built for, whatever processor it will run on.
+
+    Args:
+        abi: ABI tag of the interpreter, such as cp311.
+        chainer: release of Chainer; None: the newest that is locked for this interpreter.
+
+    Returns:
+        The stack, and its lock without ideep4py (``Lock.built``), also where an index has an ideep4py.
+
+    Raises:
+        UsageError: no stack has this Chainer; the hint names the known ones.
+        NotPossibleHere: Chainer is not locked for this interpreter; the hint names those that it is locked for.
+    """
+    asked = _asked(None, chainer, None)
+    for stack in asked:
+        lock = stack.lock_to_build(abi)
+        if lock is not None:
+            return stack, lock
+    pythons = sorted({lock.python for stack in asked for lock in stack.locks}, key=Version, reverse=True)
+    what = f"Chainer {chainer}" if chainer else "Chainer"
+    others = [stack.chainer for stack in all_stacks() if stack.lock_to_build(abi) is not None]
+    hints = [f"use Python {_or(pythons)} (--python)"]
+    if others:
+        hints.append(f"with this interpreter: --chainer {_or(list(dict.fromkeys(others)))}")
+    raise NotPossibleHere(
+        f"{what} is not known to run on an interpreter with the ABI {abi}",
+        hint="\n".join(hints),
+        context={"abi": abi},
+    )
+
+
+def with_built(lock: Lock, requirement: Requirement) -> Lock:
+    """A lock that is whole: with what was built for it, which it waits for.
+
+    Raises:
+        ValueError: the lock does not wait for a distribution of this name.
+    """
+    if requirement.name not in lock.built:
+        raise ValueError(f"{lock.stack} for Python {lock.python} does not wait for {requirement.name}")
+    return replace(
+        lock,
+        requirements=tuple(sorted((*lock.requirements, requirement), key=lambda item: item.name)),
+        built=tuple(name for name in lock.built if name != requirement.name),
+    )
 
 
 def nearest(abi: str, cpu: Cpu, chainer: str | None, ideep4py: str | None = None) -> tuple[Stack, Lock] | None:
@@ -214,7 +198,7 @@ def _asked(name: str | None, chainer: str | None, ideep4py: str | None) -> tuple
 def _not_here(abi: str, cpu: Cpu, asked: tuple[Stack, ...], chainer: str | None) -> NotPossibleHere:
     """The error that says why none of the stacks asked for can be here, and what can."""
     runs = [stack for stack in asked if obstacle(stack, cpu) is None]
-    pythons = sorted({lock.python for stack in runs for lock in stack.locks}, key=Version, reverse=True)
+    pythons = sorted({lock.python for stack in runs for lock in stack.index_locks}, key=Version, reverse=True)
     reasons = [
         obstacle(stack, cpu) for stack in asked if stack not in runs and (stack.lock_for(abi) or len(asked) == 1)
     ]
