@@ -1,0 +1,1 @@
+option(STANDIN_PROFILING "count calls" OFF)

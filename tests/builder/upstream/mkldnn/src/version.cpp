@@ -1,0 +1,5 @@
+#include "mkldnn.h"
+
+const char *standin_version(void) {
+    return "@MKLDNN_VERSION@";
+}
