@@ -66,6 +66,12 @@ class ApplyFailed(DoctorError):
     exit_code = Exit.ROLLED_BACK
 
 
+class BuildFailed(ApplyFailed):
+    """A stage of a build from source failed: what it had made is gone, its log is kept."""
+
+    code = "build-failed"
+
+
 class NeedsAttention(DoctorError):
     """A step failed and so did its reversal, or an undo was refused: a person must look."""
 

@@ -150,10 +150,15 @@ def _end_of(data: bytearray, mark: bytes, count: int) -> int | None:
 
 
 def read_lines(process: Running, deadline: float, on_line: Callable[[str], None]) -> tuple[bytes, bool]:
-    """Collect standard error line by line until the process ends; kill its group at the deadline."""
-    assert process.stderr is not None
+    """Collect its only pipe (standard error, else standard output) line by line until it ends.
+
+    Returns:
+        All of it, and whether the process group was killed at the deadline.
+    """
+    pipe = process.stderr or process.stdout
+    assert pipe is not None
     collected = bytearray()
-    with contextlib.closing(process.stderr) as stream:
+    with contextlib.closing(pipe) as stream:
         os.set_blocking(stream.fileno(), False)
         timed_out = False
         for chunk in _chunks(stream.fileno(), process, deadline):
@@ -167,6 +172,8 @@ def read_lines(process: Running, deadline: float, on_line: Callable[[str], None]
             for line in lines[:-1]:
                 on_line(line.decode("utf-8", "replace"))
     process.wait()
+    if rest := collected[collected.rfind(b"\n") + 1 :]:
+        on_line(rest.decode("utf-8", "replace"))
     return bytes(collected), timed_out
 
 

@@ -81,6 +81,7 @@ class System(Protocol):
         env: Mapping[str, str] | None = None,
         cwd: str | None = None,
         on_line: Observer = _silent,
+        on_output: Observer | None = None,
     ) -> Completed:
         """Start a program without a shell and wait for it.
 
@@ -91,6 +92,8 @@ class System(Protocol):
             env: its whole environment; None: the doctor's own.
             cwd: its working folder.
             on_line: called with each line of its standard error as it comes (progress).
+            on_output: called with each line of both streams as it comes, in the order of writing; they are then one
+                in ``stdout``, ``stderr`` is empty and ``on_line`` is not called.
 
         Raises:
             KeyboardInterrupt: Ctrl-C; the process group has been killed before.
@@ -151,6 +154,10 @@ class System(Protocol):
         """Append a line and fsync: a journal entry that is there after a crash. Raises OSError."""
         ...
 
+    def append_text(self, path: str, text: str) -> None:
+        """Append to a file that people may read at the same time (a log); not synced. Raises OSError."""
+        ...
+
     def make_folder(self, path: str) -> None:
         """Make a folder and its parents; no error where it exists. Raises OSError."""
         ...
@@ -195,6 +202,7 @@ class RealSystem:
         env: Mapping[str, str] | None = None,
         cwd: str | None = None,
         on_line: Observer = _silent,
+        on_output: Observer | None = None,
     ) -> Completed:
         """See ``System.run``."""
         self._on_command(" ".join(argv))
@@ -206,8 +214,8 @@ class RealSystem:
                 process = subprocess.Popen(
                     list(argv),
                     stdin=given,
-                    stdout=out,
-                    stderr=subprocess.PIPE,
+                    stdout=out if on_output is None else subprocess.PIPE,
+                    stderr=subprocess.PIPE if on_output is None else subprocess.STDOUT,
                     env=None if env is None else dict(env),
                     cwd=cwd,
                     start_new_session=True,
@@ -215,14 +223,14 @@ class RealSystem:
             except OSError as error:
                 return Completed(tuple(argv), 127, b"", b"", time.monotonic() - started, error=str(error))
             try:
-                errors, timed_out = read_lines(process, started + timeout_seconds, on_line)
+                told, timed_out = read_lines(process, started + timeout_seconds, on_output or on_line)
             except BaseException:
                 kill_group(process)
                 raise
             out.seek(0)
-            stdout = out.read()
+            stdout, stderr = (out.read(), told) if on_output is None else (told, b"")
         seconds = time.monotonic() - started
-        return Completed(tuple(argv), process.returncode, stdout, errors, seconds, timed_out)
+        return Completed(tuple(argv), process.returncode, stdout, stderr, seconds, timed_out)
 
     def converse(self, argv: Sequence[str], *, env: Mapping[str, str] | None = None) -> Conversation:
         """See ``System.converse``."""
@@ -315,6 +323,11 @@ class RealSystem:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
+
+    def append_text(self, path: str, text: str) -> None:
+        """See ``System.append_text``."""
+        with Path(path).open("a", encoding="utf-8", errors="replace") as stream:
+            stream.write(text)
 
     def make_folder(self, path: str) -> None:
         """See ``System.make_folder``."""

@@ -168,6 +168,7 @@ class FakeSystem:
         env: Mapping[str, str] | None = None,
         cwd: str | None = None,
         on_line: Observer = lambda _text: None,
+        on_output: Observer | None = None,
     ) -> Completed:
         call = Call("run", tuple(argv), stdin=stdin, env=env, cwd=cwd, timeout_seconds=timeout_seconds)
         self._record(call)
@@ -179,11 +180,12 @@ class FakeSystem:
             return Completed(call.argv, 127, b"", b"", 0.0, error=str(answer))
         if isinstance(answer, (bytes, str)):
             answer = completed(answer)
-        for line in answer.stderr.decode("utf-8", "replace").splitlines():
-            on_line(line)
-        return Completed(
-            call.argv, answer.returncode, answer.stdout, answer.stderr, answer.seconds, answer.timed_out, answer.error
-        )
+        out, err = answer.stdout, answer.stderr
+        if on_output is not None:
+            out, err = out + err, b""
+        for line in (err if on_output is None else out).decode("utf-8", "replace").splitlines():
+            (on_output or on_line)(line)
+        return Completed(call.argv, answer.returncode, out, err, answer.seconds, answer.timed_out, answer.error)
 
     def converse(self, argv: Sequence[str], *, env: Mapping[str, str] | None = None) -> FakeDialogue:
         """A worker whose requests are answered by the first of ``workers`` that fits; else it cannot be started."""
@@ -229,6 +231,10 @@ class FakeSystem:
     def append_line(self, path: str, line: str) -> None:
         self._write(Call("append_line", path=path, data=line.encode("utf-8") + b"\n"))
         self.files[path] = self.files.get(path, b"") + line.encode("utf-8") + b"\n"
+
+    def append_text(self, path: str, text: str) -> None:
+        self._write(Call("append_text", path=path, data=text.encode("utf-8")))
+        self.files[path] = self.files.get(path, b"") + text.encode("utf-8")
 
     def make_folder(self, path: str) -> None:
         self._write(Call("make_folder", path=path))
@@ -303,9 +309,18 @@ class CountingSystem(RealSystem):
         env: Mapping[str, str] | None = None,
         cwd: str | None = None,
         on_line: Observer = lambda _text: None,
+        on_output: Observer | None = None,
     ) -> Completed:
         self.commands.append(tuple(argv))
-        done = super().run(argv, timeout_seconds=timeout_seconds, stdin=stdin, env=env, cwd=cwd, on_line=on_line)
+        done = super().run(
+            argv,
+            timeout_seconds=timeout_seconds,
+            stdin=stdin,
+            env=env,
+            cwd=cwd,
+            on_line=on_line,
+            on_output=on_output,
+        )
         self.ended.append(done)
         return done
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import select
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -37,3 +38,44 @@ def test_a_grandchild_that_holds_the_pipe_and_writes_does_not_keep_it_waiting() 
     assert done.ok
     assert not done.timed_out
     assert time.monotonic() - started < 30
+
+
+def test_both_streams_come_line_by_line_in_the_order_of_writing() -> None:
+    program = (
+        "import sys, time\n"
+        "for number in range(3):\n"
+        "    sys.stdout.write(f'out {number}\\n'); sys.stdout.flush()\n"
+        "    sys.stderr.write(f'err {number}\\n'); sys.stderr.flush()\n"
+        "    time.sleep(0.3)\n"
+        "sys.stdout.write('the end without a newline')\n"
+    )
+    seen: list[tuple[str, float]] = []
+    nothing: list[str] = []
+    done = RealSystem().run(
+        [sys.executable, "-c", program],
+        timeout_seconds=30,
+        on_line=nothing.append,
+        on_output=lambda line: seen.append((line, time.monotonic())),
+    )
+    wanted = [*(f"{name} {number}" for number in range(3) for name in ("out", "err")), "the end without a newline"]
+    assert [line for line, _ in seen] == wanted
+    assert done.text() == "\n".join(wanted)
+    assert done.stderr == b"" and nothing == []
+    # While it runs, not at its end.
+    assert seen[-1][1] - seen[0][1] > 0.5
+
+
+def test_a_program_whose_output_is_watched_is_killed_at_its_time_limit() -> None:
+    seen: list[str] = []
+    program = "import time\nprint('begun', flush=True)\ntime.sleep(60)"
+    done = RealSystem().run([sys.executable, "-c", program], timeout_seconds=1, on_output=seen.append)
+    assert done.timed_out and not done.ok
+    assert seen == ["begun"]
+
+
+def test_a_log_can_be_read_while_it_grows(tmp_path: Path) -> None:
+    log = tmp_path / "a.log"
+    RealSystem().append_text(str(log), "one\n")
+    RealSystem().append_text(str(log), "two \udcff\n")
+    assert log.read_text().splitlines()[0] == "one"
+    assert log.read_text().splitlines()[1].startswith("two")
