@@ -28,5 +28,8 @@ class Lines:
             self._stream.write(f"      {text}\n")
             self._stream.flush()
 
+    def share(self, part: float) -> None:
+        """Nothing that moves here."""
+
     def close(self) -> None:
         """Nothing to take away."""

@@ -242,17 +242,21 @@ class Spinner:
             transient=True,
         )
         self._task = self._bar.add_task("", total=None, title="")
-        self._title = ""
+        self._title, self._begun = "", 0
 
     def step(self, index: int, total: int, title: str) -> None:
         """A step begins; ``index`` counts from 1."""
-        self._title = f"[{index}/{total}] {title}"
+        self._title, self._begun = f"[{index}/{total}] {title}", index - 1
         self._show(self._title)
         self._bar.update(self._task, total=total, completed=index - 1)
 
     def detail(self, text: str) -> None:
         """Something happened within the step."""
         self._show(f"{self._title}: {text}" if self._title else text)
+
+    def share(self, part: float) -> None:
+        """The bar moves within the step."""
+        self._bar.update(self._task, completed=self._begun + min(1.0, max(0.0, part)))
 
     def close(self) -> None:
         """Take the line away before the result is printed."""

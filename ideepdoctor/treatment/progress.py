@@ -16,6 +16,10 @@ class Progress(Protocol):
         """Something happened within the step: one line, often an installer's own."""
         ...
 
+    def share(self, part: float) -> None:
+        """How much of the step is done, 0 to 1."""
+        ...
+
     def close(self) -> None:
         """Take away what must not stand in the way of the result."""
         ...
@@ -29,6 +33,9 @@ class Quiet:
 
     def detail(self, text: str) -> None:
         """See ``Progress.detail``."""
+
+    def share(self, part: float) -> None:
+        """See ``Progress.share``."""
 
     def close(self) -> None:
         """See ``Progress.close``."""

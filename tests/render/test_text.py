@@ -44,3 +44,15 @@ def test_the_number_of_those_that_it_cures():
 )
 def test_nothing_where_there_are_not_several_or_not_one_command(findings):
     assert "cured by" not in "\n".join(printed(*findings))
+
+
+def test_the_bar_moves_within_a_step_and_never_out_of_it():
+    spinner = text.Spinner()
+    spinner.step(3, 8, "build")
+    task = spinner._bar.tasks[0]
+    seen = []
+    for part in (0.0, 0.5, 7.0, -1.0):
+        spinner.share(part)
+        seen.append(task.completed)
+    spinner.close()
+    assert seen == [2.0, 2.5, 3.0, 2.0]
