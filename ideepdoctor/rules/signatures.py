@@ -1,0 +1,124 @@
+"""What the log of a build says when it fails: known signatures and the rule that explains each. Pure.
+
+A log is read once, line by line, and nothing of it is kept but the hits, so its length does not matter. Lines may come
+from a terminal, from pip (indented), from a CI service (timestamps, step numbers), with colours, from ``make -j``, from
+a compiler that speaks another language (its quotes differ, identifiers do not), and may hold no text at all.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from ideepdoctor.model.build import LogHit
+from ideepdoctor.rules.signature_table import SIGNATURES, Signature
+
+LINE_CHARACTERS = 4000
+"""What is looked at of a line, half of it at its start and half at its end: it may be a whole file of binary junk."""
+SHOWN_CHARACTERS = 200
+HITS_PER_CODE = 3
+_TELLING = 6
+"""Lines that are shown where no signature is known."""
+
+_ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
+_PREFIX = re.compile(
+    r"(?:\s+"
+    r"|\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?"  # GitHub, GitLab, Kubernetes, journals
+    r"|\[?\d\d:\d\d:\d\d(?:[.,]\d+)?\]?"  # Jenkins, Travis
+    r"|\[\d{4}-\d\d-\d\dT[^\]\s]*\]"
+    r"|#\d+ \d+\.\d+"  # docker build
+    r"|##\[\w+\]"  # GitHub, Azure
+    r"|\d\d[OE]\+?(?=\s)"  # GitLab
+    r"|[|>│╰─]+(?=\s)"  # pip
+    r")+"
+)
+_SPELLING = str.maketrans(dict.fromkeys('‘’‚‛“”„‟«»‹›`´"', "'") | {"：": ": "})
+_JUNK = str.maketrans({"\0": "", "\ufeff": ""})
+_ERROR_LIKE = re.compile(
+    r"(?:\berror\b|\bfatal\b|\bfailed\b|\bfailure\b|\bcannot\b|\bundefined\b|\*\*\*|\b\w+(?:Error|Exception)\b|"
+    r"not found|No such file|Traceback|\bfehler\b|\berreur\b|エラー|错误)",
+    re.IGNORECASE,
+)
+_NO_ERROR = re.compile(r"(?:\b0 errors?\b|-W(?:no-)?error\b|error\.(?:c|cc|cpp|h|hpp|o)\b)", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What was found in a log.
+
+    Attributes:
+        hits: known signatures, the first cause first.
+        telling: the last lines that look like errors, or the last lines of the log; empty where there are hits.
+        line_count: lines that were read.
+    """
+
+    hits: tuple[LogHit, ...]
+    telling: tuple[tuple[int, str], ...]
+    line_count: int
+
+
+def find(lines: Iterable[str]) -> tuple[LogHit, ...]:
+    """The known signatures in the log of a build.
+
+    Args:
+        lines: of the log, in order; with or without their line ends.
+
+    Returns:
+        The first cause first: by line, but what only follows from another error comes last, and is left out where its
+        own code is there already. At most three of one code.
+    """
+    return read(lines).hits
+
+
+def read(lines: Iterable[str]) -> Reading:
+    """Like ``find``, and what to show where nothing is known."""
+    causes: list[LogHit] = []
+    follow: list[LogHit] = []
+    counts: dict[tuple[str, bool], int] = {}
+    errors: deque[tuple[int, str]] = deque(maxlen=_TELLING)
+    last: deque[tuple[int, str]] = deque(maxlen=_TELLING)
+    number = 0
+    for number, raw in enumerate(lines, 1):
+        line = cleaned(raw)
+        if not line:
+            continue
+        last.append((number, line[:SHOWN_CHARACTERS]))
+        if _ERROR_LIKE.search(line) and not _NO_ERROR.search(line):
+            errors.append((number, line[:SHOWN_CHARACTERS]))
+        signature = match(line)
+        if signature is None:
+            continue
+        key = (signature.code, signature.follows)
+        counts[key] = counts.get(key, 0) + 1
+        if counts[key] <= HITS_PER_CODE:
+            (follow if signature.follows else causes).append(LogHit(signature.code, number, _shown(line, signature)))
+    named = {hit.code for hit in causes}
+    hits = (*causes, *(hit for hit in follow if hit.code not in named))
+    return Reading(hits, () if hits else tuple(errors or last), number)
+
+
+def cleaned(raw: str) -> str:
+    """A line without colours, times of a CI service, indentation and what cannot be printed; may be empty."""
+    if len(raw) > LINE_CHARACTERS:  # a progress bar is one line, and what it ended with stands at its end
+        raw = f"{raw[: LINE_CHARACTERS // 2]} {raw[-LINE_CHARACTERS // 2 :]}"
+    line = _ESCAPES.sub("", raw.translate(_JUNK))
+    line = line[found.end() :] if (found := _PREFIX.match(line)) else line
+    return "".join(character if character.isprintable() else " " for character in line).rstrip()
+
+
+def match(line: str) -> Signature | None:
+    """The first signature that a cleaned line has, or None; every kind of quote is taken for ``'``."""
+    line = line.translate(_SPELLING)
+    for signature in SIGNATURES:
+        if any(word in line for word in signature.words) and signature.pattern.search(line):
+            return signature
+    return None
+
+
+def _shown(line: str, signature: Signature) -> str:
+    """The line, cut so that the place of the signature is in it."""
+    found = signature.pattern.search(line.translate(_SPELLING))
+    start = 0 if found is None or found.end() <= SHOWN_CHARACTERS else max(0, found.end() - SHOWN_CHARACTERS)
+    return line[start : start + SHOWN_CHARACTERS].strip()
