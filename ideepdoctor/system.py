@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn, Protocol
@@ -59,6 +59,19 @@ class Completed:
     def error_text(self) -> str:
         """Standard error, or why the program could not be started."""
         return self.error or self.stderr.decode("utf-8", "replace")
+
+
+@dataclass(frozen=True, slots=True)
+class TreeEntry:
+    """One thing in a tree of files: ``data`` of a file, the target of a ``link``, or (neither) a folder.
+
+    ``path`` is relative and has no ``..``; ``mode`` counts for a file only.
+    """
+
+    path: str
+    mode: int = 0o644
+    data: bytes | None = None
+    link: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +173,10 @@ class System(Protocol):
 
     def make_folder(self, path: str) -> None:
         """Make a folder and its parents; no error where it exists. Raises OSError."""
+        ...
+
+    def write_tree(self, folder: str, entries: Iterable[TreeEntry]) -> None:
+        """Fill a new folder with files, as they come, without waiting for the disk. Raises OSError."""
         ...
 
     def remove_file(self, path: str) -> None:
@@ -332,6 +349,20 @@ class RealSystem:
     def make_folder(self, path: str) -> None:
         """See ``System.make_folder``."""
         Path(path).mkdir(parents=True, exist_ok=True)
+
+    def write_tree(self, folder: str, entries: Iterable[TreeEntry]) -> None:
+        """See ``System.write_tree``."""
+        for entry in entries:
+            target = Path(folder, entry.path)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            if entry.data is not None:
+                with target.open("xb") as stream:
+                    stream.write(entry.data)
+                target.chmod(entry.mode)
+            elif entry.link is not None:
+                target.symlink_to(entry.link)
+            else:
+                target.mkdir(exist_ok=True)
 
     def remove_file(self, path: str) -> None:
         """See ``System.remove_file``."""

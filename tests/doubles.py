@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Any, NoReturn
 
-from ideepdoctor.system import Completed, Ended, Observer, RealSystem
+from ideepdoctor.system import Completed, Ended, Observer, RealSystem, TreeEntry
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,6 +239,15 @@ class FakeSystem:
     def make_folder(self, path: str) -> None:
         self._write(Call("make_folder", path=path))
         self.folders.add(path)
+
+    def write_tree(self, folder: str, entries: Iterable[TreeEntry]) -> None:
+        self._write(Call("write_tree", path=folder))
+        for entry in entries:
+            if entry.data is not None:
+                self.files[f"{folder}/{entry.path}"] = entry.data
+                self.modes[f"{folder}/{entry.path}"] = entry.mode
+            elif entry.link is None:
+                self.folders.add(f"{folder}/{entry.path}")
 
     def remove_file(self, path: str) -> None:
         self._write(Call("remove_file", path=path))

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from ideepdoctor.system import RealSystem
+from ideepdoctor.system import RealSystem, TreeEntry
 
 LINES = [f"line {number}" for number in range(200)]
 PROGRAM = f"import sys\nfor line in {LINES!r}:\n    sys.stderr.write(line + chr(10))\n"
@@ -79,3 +79,25 @@ def test_a_log_can_be_read_while_it_grows(tmp_path: Path) -> None:
     RealSystem().append_text(str(log), "two \udcff\n")
     assert log.read_text().splitlines()[0] == "one"
     assert log.read_text().splitlines()[1].startswith("two")
+
+
+def test_a_tree_is_written_with_its_modes_and_links(tmp_path: Path):
+    entries = [
+        TreeEntry("bin/run", 0o755, b"#!/bin/sh\n"),
+        TreeEntry("empty"),
+        TreeEntry("bin/again", link="run"),
+    ]
+    RealSystem().write_tree(str(tmp_path / "new"), entries)
+    assert (tmp_path / "new/bin/again").read_bytes() == b"#!/bin/sh\n"
+    assert (tmp_path / "new/bin/again").is_symlink()
+    assert (tmp_path / "new/bin/run").stat().st_mode & 0o777 == 0o755
+    assert list((tmp_path / "new/empty").iterdir()) == []
+
+
+def test_a_tree_never_replaces_a_file_and_never_writes_through_a_link(tmp_path: Path):
+    (tmp_path / "mine").write_bytes(b"mine")
+    (tmp_path / "link").symlink_to("mine")
+    for name in ("mine", "link"):
+        with pytest.raises(FileExistsError):
+            RealSystem().write_tree(str(tmp_path), [TreeEntry(name, data=b"theirs")])
+    assert (tmp_path / "mine").read_bytes() == b"mine"
