@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 
@@ -36,7 +36,14 @@ class PackageSource:
     no_index: bool = False
     """Nothing but ``find_links``: no network is used."""
     index_url: str | None = None
-    """A mirror instead of the index that the machine is set to."""
+    """A mirror instead of the index that the machine is set to; without its credentials (``***``), which are never kept
+    and are asked of the environment when the mirror is used."""
+
+    @property
+    def words(self) -> str:
+        """Where from, short; empty for the index that the machine is set to."""
+        places = [*self.find_links, *([self.index_url] if self.index_url else [])]
+        return ", ".join(places or (["the caches"] if self.no_index else []))
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +55,8 @@ class CreateEnv:
     """Interpreter to make it from."""
     tool: str
     """``uv`` (3.6 and later) or ``virtualenv`` (2.7 and 3.5)."""
+    source: PackageSource = field(default_factory=PackageSource)
+    """Where the tool itself comes from, where it must be fetched (virtualenv)."""
     kind: str = field(default="create-env", init=False)
     reversible: Reversible = field(default=Reversible.FULL, init=False)
 
@@ -76,6 +85,8 @@ class Install:
     """Installed size, as far as known."""
     source: PackageSource = field(default_factory=PackageSource)
     """Where the files come from."""
+    remove: tuple[str, ...] = ()
+    """Names to be uninstalled; only with a snapshot."""
     kind: str = field(default="install", init=False)
 
     @property
@@ -87,7 +98,8 @@ class Install:
     def title(self) -> str:
         """One line for the plan."""
         names = ", ".join(f"{item.name} {item.version}" for item in self.requirements)
-        return f"install by hash: {names}"
+        origin = f" (from {self.source.words})" if self.source.words else ""
+        return f"install by hash: {names}{origin}" + (f"; uninstall {', '.join(self.remove)}" if self.remove else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,3 +222,9 @@ class Plan:
     steps: tuple[Step, ...]
     treats: tuple[str, ...] = ()
     """Codes of the findings that it treats."""
+
+
+def with_source(plan: Plan, source: PackageSource) -> Plan:
+    """The same plan, whose distributions (and the tools that make environments) come from a source."""
+    steps = (replace(step, source=source) if isinstance(step, Install | CreateEnv) else step for step in plan.steps)
+    return replace(plan, steps=tuple(steps))

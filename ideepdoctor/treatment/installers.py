@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import hashlib
 import os
 import re
@@ -13,8 +12,10 @@ from importlib.resources import files
 from pathlib import Path
 
 from ideepdoctor.errors import ApplyFailed, CouldNotCheck, DoctorError
-from ideepdoctor.model.plan import Install
+from ideepdoctor.model.plan import Install, PackageSource
 from ideepdoctor.system import Completed, System, is_executable_file
+from ideepdoctor.treatment import sources
+from ideepdoctor.treatment.records import record_problems
 from ideepdoctor.treatment.state import cache_folder
 
 MINUTES = 60.0
@@ -27,6 +28,7 @@ _NETWORK = re.compile(
     r"could not fetch url|no route to host|network (connectivity )?(is|was) disabled|connecttimeout"
 )
 _HASH = re.compile(r"(?is)hash mismatch|do not match the hashes")
+_ANY = PackageSource()
 _FULL = re.compile(r"(?i)no space left on device|os error 28|disk quota exceeded")
 
 Tell = Callable[[str], None]
@@ -61,7 +63,9 @@ def patchelf_program() -> str:
     return str(found)
 
 
-def create_environment(system: System, path: str, python: str, tool: str, cache: str, tell: Tell) -> None:
+def create_environment(
+    system: System, path: str, python: str, tool: str, cache: str, tell: Tell, source: PackageSource = _ANY
+) -> None:
     """Make a virtual environment without packages (uv), or with the tool's own pip (virtualenv).
 
     Args:
@@ -71,35 +75,63 @@ def create_environment(system: System, path: str, python: str, tool: str, cache:
         tool: uv or virtualenv.
         cache: the doctor's cache folder, for the virtualenv tool.
         tell: told each line that the tool prints.
+        source: where virtualenv comes from, where it is not in the cache.
     """
     if tool == "uv":
         argv = [uv_program(), "venv", "--no-project", "--python", python, path]
     else:
-        program = virtualenv_program(system, cache, tell)
+        program = virtualenv_program(system, cache, tell, source)
         argv = [program, "-I", "-m", "virtualenv", "--python", python, "--app-data", f"{cache}/virtualenv-data"]
         argv += ["--pip", "20.3.4", "--setuptools", "44.1.1", "--wheel", "0.37.1", "--never-download"]
         argv += ["--no-periodic-update", path]
     _checked(system, argv, tell, f"making the environment {path}")
 
 
-def virtualenv_program(system: System, cache: str, tell: Tell) -> str:
-    """An interpreter that has virtualenv 20.21.1, the last line that makes environments of Python 2.7 and 3.5.
+def virtualenv_pins() -> bytes:
+    """The requirements file, with hashes, of the tool that makes environments of Python 2.7 and 3.5."""
+    return (files("ideepdoctor") / "treatment" / "virtualenv.txt").read_bytes()
 
-    It is installed by hash into an environment of its own in the cache folder, once per set of pins.
+
+def virtualenv_program(system: System, cache: str, tell: Tell, source: PackageSource = _ANY) -> str:
+    """An interpreter that has virtualenv 20.21.1, the last line that makes environments of Python 2.7 and 3.5."""
+    what = "the tool that makes Python 2.7 environments"
+    return tool_program(system, cache, "virtualenv", virtualenv_pins(), what, tell, source)
+
+
+def tool_folder(cache: str, name: str, pins: bytes) -> Path:
+    """Where ``tool_program`` keeps the environment of these pins; it has a file ``complete`` when it is whole."""
+    return Path(cache) / f"{name}-{hashlib.sha256(pins).hexdigest()[:12]}"
+
+
+def tool_program(
+    system: System, cache: str, name: str, pins: bytes, what: str, tell: Tell, source: PackageSource = _ANY
+) -> str:
+    """An interpreter (the doctor's Python) that has a set of pins, installed by hash once, in the cache folder.
+
+    Args:
+        system: starts uv.
+        cache: the doctor's cache folder.
+        name: of the tool, for its folder and for errors.
+        pins: requirements file with hashes.
+        what: the tool is, as a phrase.
+        tell: told each line that uv prints.
+        source: where the files come from.
+
+    Raises:
+        as ``install``.
     """
-    pins = (files("ideepdoctor") / "treatment" / "virtualenv.txt").read_bytes()
-    folder = Path(cache) / f"virtualenv-{hashlib.sha256(pins).hexdigest()[:12]}"
+    folder = tool_folder(cache, name, pins)
     program = str(folder / "bin" / "python")
     if (folder / "complete").exists():
         return program
     system.remove_tree(str(folder))
     system.make_folder(str(folder.parent))
-    tell("installing the tool that makes Python 2.7 environments")
+    tell(f"installing {what}")
     make = [uv_program(), "venv", "--no-project", "--python", sys.executable, str(folder)]
-    _checked(system, make, tell, "preparing virtualenv")
+    _checked(system, make, tell, f"preparing {name}")
     listed = str(folder / "pins.txt")
     system.write_file(listed, pins)
-    _uv_by_cache(system, [*_uv_install(program), "-r", listed], tell, "installing virtualenv")
+    _uv_by_cache(system, [*_uv_install(program), "-r", listed], tell, f"installing {name}", source)
     system.write_file(str(folder / "complete"), b"")
     return program
 
@@ -121,7 +153,11 @@ def install(system: System, step: Install, workspace: str, tell: Tell) -> None:
     system.make_folder(workspace)
     first = [item for item in step.requirements if item.name in step.first]
     groups = [("first", first), ("all", list(step.requirements))] if first else [("all", list(step.requirements))]
+    if step.remove:
+        _uninstall(system, step, tell)
     for name, group in groups:
+        if not group:
+            continue
         listed = f"{workspace}/{name}.txt"
         system.write_file(listed, "".join(f"{item.line()}\n" for item in group).encode("ascii"))
         again = [item.name for item in group if item.name in step.reinstall]
@@ -135,40 +171,51 @@ def install(system: System, step: Install, workspace: str, tell: Tell) -> None:
             raise ApplyFailed(f"{wrong} differs from the list that came with it, twice", hint="check the disk")
 
 
+def _uninstall(system: System, step: Install, tell: Tell) -> None:
+    uv = [uv_program(), "pip", "uninstall", "--python", step.python]
+    argv = uv if step.tool == "uv" else [step.python, "-m", "pip", "uninstall", "--yes"]
+    _checked(system, [*argv, *step.remove], tell, f"uninstalling from {step.python}", step.source)
+
+
 def _run(system: System, step: Install, listed: str, again: Sequence[str], tell: Tell, *, fresh: bool) -> None:
-    what = f"installing into {step.python}"
+    what, source = f"installing into {step.python}", step.source
     if step.tool == "uv":
         argv = [*_uv_install(step.python), "--no-build-isolation", "--no-deps", "-r", listed]
         argv += [f"--reinstall-package={name}" for name in again]
         if fresh:
-            _checked(system, [*argv, "--no-cache"], tell, what)
+            _checked(system, [*argv, *sources.uv_words(source), "--no-cache"], tell, what, source)
         else:
-            _uv_by_cache(system, argv, tell, what)
+            _uv_by_cache(system, argv, tell, what, source)
         return
     # pip asks the index even for what its cache holds, so the files are kept in a folder of the doctor's own.
     kept = f"{cache_folder(os.environ)}/files"
     shared = ["--require-hashes", "--no-build-isolation", "--no-deps", "--disable-pip-version-check", "-r", listed]
-    argv = [step.python, "-m", "pip", "install", *shared, "--no-warn-script-location"]
-    argv += ["--no-index", "--find-links", kept]
+    links = [word for folder in (kept, *source.find_links) for word in ("--find-links", folder)]
+    argv = [step.python, "-m", "pip", "install", *shared, "--no-warn-script-location", "--no-index", *links]
     argv += ["--force-reinstall"] if again else []
-    if not fresh and _without_network(system, argv, tell):
+    if source.no_index:
+        _checked(system, argv, tell, what, source)
+        return
+    if not fresh and _without_network(system, argv, tell, source):
         return
     system.make_folder(kept)
     download = [step.python, "-m", "pip", "download", *shared, "--dest", kept]
-    _checked(system, [*download, "--no-cache-dir"] if fresh else download, tell, what)
-    _checked(system, argv, tell, what)
+    download += [word for folder in source.find_links for word in ("--find-links", folder)]
+    _checked(system, [*download, "--no-cache-dir"] if fresh else download, tell, what, source)
+    _checked(system, argv, tell, what, source)
 
 
-def _uv_by_cache(system: System, argv: Sequence[str], tell: Tell, what: str) -> None:
+def _uv_by_cache(system: System, argv: Sequence[str], tell: Tell, what: str, source: PackageSource = _ANY) -> None:
     """Install from uv's cache alone; where that does not do, ask the index (a missing one costs seconds)."""
-    if not _without_network(system, [*argv, "--offline"], tell):
-        _checked(system, argv, tell, what)
+    argv = [*argv, *sources.uv_words(source)]
+    if source.no_index or not _without_network(system, [*argv, "--offline"], tell, source):
+        _checked(system, argv, tell, what, source)
 
 
-def _without_network(system: System, argv: Sequence[str], tell: Tell) -> bool:
+def _without_network(system: System, argv: Sequence[str], tell: Tell, source: PackageSource) -> bool:
     """Whether an installer that asks nobody has succeeded. If not, what it said is no news: the cache lacks files."""
     said: list[str] = []
-    done = _started(system, argv, said.append)
+    done = _started(system, argv, said.append, source)
     for line in said if done.ok else ():
         tell(line)
     return done.ok
@@ -179,7 +226,7 @@ def _uv_install(python: str) -> list[str]:
     return [uv_program(), "pip", "install", "--python", python, "--require-hashes", "--link-mode=copy"]
 
 
-def _environment(environ: Mapping[str, str]) -> dict[str, str]:
+def _environment(environ: Mapping[str, str], source: PackageSource) -> dict[str, str]:
     """The user's variables (index, proxy, certificates), without what would make the installers look elsewhere."""
     dropped = (
         "VIRTUAL_ENV",
@@ -198,27 +245,31 @@ def _environment(environ: Mapping[str, str]) -> dict[str, str]:
     # An empty file of constraints stands for that of the machine's configuration: a hash leaves nothing to choose, and
     # pip 20.3.4 cannot download where there are constraints.
     ours = {"PIP_CONSTRAINT": os.devnull, "UV_PYTHON_DOWNLOADS": "never", "NO_COLOR": "1", "PYTHONNOUSERSITE": "1"}
-    return {**kept, **ours}
+    return {**sources.variables(source, kept), **ours}
 
 
-def _started(system: System, argv: Sequence[str], tell: Tell) -> Completed:
-    return system.run(argv, timeout_seconds=_SECONDS, env=_environment(os.environ), on_line=tell)
+def _started(system: System, argv: Sequence[str], tell: Tell, source: PackageSource) -> Completed:
+    def heard(line: str) -> None:
+        tell(sources.cleaned(line, os.environ))
+
+    return system.run(argv, timeout_seconds=_SECONDS, env=_environment(os.environ, source), on_line=heard)
 
 
-def _checked(system: System, argv: Sequence[str], tell: Tell, what: str) -> None:
-    done = _started(system, argv, tell)
+def _checked(system: System, argv: Sequence[str], tell: Tell, what: str, source: PackageSource = _ANY) -> None:
+    done = _started(system, argv, tell, source)
     if not done.ok:
-        raise failure(done, what)
+        raise failure(done, what, source)
 
 
-def failure(done: Completed, what: str) -> DoctorError:
+def failure(done: Completed, what: str, source: PackageSource = _ANY) -> DoctorError:
     """The error that an installer's end means.
 
     Args:
         done: how it ended.
         what: was being done, as a phrase.
+        source: where it looked for files.
     """
-    said = f"{done.error_text()}\n{done.text()}".strip()
+    said = sources.cleaned(f"{done.error_text()}\n{done.text()}".strip(), os.environ)
     context = {"command": " ".join(done.argv), "output": said[-4000:]}
     if done.timed_out:
         return CouldNotCheck(f"{what}: no end within {done.seconds:.0f} s", hint="look at the network", context=context)
@@ -230,12 +281,16 @@ def failure(done: Completed, what: str) -> DoctorError:
         )
     if _FULL.search(said):
         return ApplyFailed(f"{what}: the disk is full", hint="make room (about 1 GB), then try again", context=context)
+    if source.no_index and (found := sources.trouble(said, what, source, context)) is not None:
+        return found
     if _NETWORK.search(said):
         return CouldNotCheck(
             f"{what}: the network is needed and not there\n{_telling(said, _NETWORK)}",
             hint="check the network, the proxy and the index that uv and pip are set up for; then try again",
             context=context,
         )
+    if (found := sources.trouble(said, what, source, context)) is not None:
+        return found
     last = [line for line in said.splitlines() if line.strip()]
     return ApplyFailed(f"{what} failed: {' '.join(last[-3:])[:400]}", hint="-v shows all of it", context=context)
 
@@ -245,32 +300,3 @@ def _telling(said: str, pattern: re.Pattern[str]) -> str:
     lines = [line.strip() for line in said.splitlines() if line.strip()]
     at = next((number for number, line in enumerate(lines) if pattern.search(line)), 0)
     return "\n".join(line[:200] for line in lines[at : at + 5])
-
-
-def record_problems(step: Install) -> str:
-    """The first file of the step's ideep4py that is missing or has another size than its RECORD says; empty: none.
-
-    Contents are compared by the check that follows every installation; sizes tell a cache that was damaged.
-    """
-    wanted = next((item for item in step.requirements if item.name == "ideep4py"), None)
-    if wanted is None:
-        return ""
-    library = Path(step.python).parent.parent / "lib"
-    for record in library.glob(f"python*/site-packages/ideep4py-{wanted.version}.dist-info/RECORD"):
-        root = record.parent.parent
-        with record.open(encoding="utf-8", newline="") as stream:
-            try:
-                for name, _digest, size in csv.reader(stream):
-                    if size and not _has_size(root / name, int(size)):
-                        return str(root / name)
-            except (ValueError, csv.Error):
-                # The list itself is damaged.
-                return str(record)
-    return ""
-
-
-def _has_size(path: Path, size: int) -> bool:
-    try:
-        return path.stat().st_size == size
-    except OSError:
-        return False

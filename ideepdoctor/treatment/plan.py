@@ -284,6 +284,7 @@ def _joined(one: Install, other: Install) -> Install:
         snapshot=tuple(dict.fromkeys((*one.snapshot, *other.snapshot))),
         reinstall=tuple(dict.fromkeys((*one.reinstall, *other.reinstall))),
         size_bytes=one.size_bytes + other.size_bytes,
+        remove=tuple(dict.fromkeys((*one.remove, *other.remove))),
     )
 
 

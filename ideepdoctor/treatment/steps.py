@@ -85,9 +85,10 @@ class MakeEnvironment:
     def execute(self, before: Note) -> Note:
         """See Action."""
         around = self._around
-        around.system.make_folder(str(Path(self._step.path).parent))
+        step = self._step
+        around.system.make_folder(str(Path(step.path).parent))
         installers.create_environment(
-            around.system, self._step.path, self._step.python, self._step.tool, around.cache, around.tell
+            around.system, step.path, step.python, step.tool, around.cache, around.tell, step.source
         )
         return {"identity": self._identity()}
 

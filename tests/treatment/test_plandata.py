@@ -14,6 +14,7 @@ from ideepdoctor.model.plan import (
     DisableLine,
     EditBlock,
     Install,
+    PackageSource,
     Plan,
     RenameFile,
     Requirement,
@@ -27,8 +28,9 @@ from ideepdoctor.treatment.plandata import plan_from_data, plan_to_data
 TEXT = some.text(some.characters(exclude_categories=()), max_size=20)
 TEXTS = some.lists(TEXT, max_size=3).map(tuple)
 REQUIREMENT = some.builds(Requirement, TEXT, TEXT, TEXTS)
+SOURCE = some.builds(PackageSource, TEXTS, some.booleans(), some.none() | TEXT)
 STEPS = (
-    some.builds(CreateEnv, TEXT, TEXT, some.sampled_from(["uv", "virtualenv"])),
+    some.builds(CreateEnv, TEXT, TEXT, some.sampled_from(["uv", "virtualenv"]), SOURCE),
     some.builds(
         Install,
         TEXT,
@@ -38,6 +40,8 @@ STEPS = (
         snapshot=TEXTS,
         reinstall=TEXTS,
         size_bytes=some.integers(0, 10**15),
+        source=SOURCE,
+        remove=TEXTS,
     ),
     some.builds(WriteFile, TEXT, TEXT, TEXT, some.integers(0, 0o7777)),
     some.builds(EditBlock, TEXT, TEXT, TEXT),
