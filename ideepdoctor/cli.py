@@ -18,15 +18,20 @@ from ideepdoctor.cli_options import (
     EmulatorOption,
     FailOnOption,
     FormatOption,
+    IndexUrlOption,
+    OfflineOption,
     OutputOption,
     PythonOption,
     Threshold,
     VerboseOption,
+    WheelhouseOption,
     YesOption,
     run_command,
+    source_options,
     target_options,
     words_of,
 )
+from ideepdoctor.cli_packages import packages_app
 from ideepdoctor.errors import Exit
 from ideepdoctor.options import Format, Output
 
@@ -46,6 +51,7 @@ app = typer.Typer(
 
 
 app.add_typer(bench_app)
+app.add_typer(packages_app)
 app.command("tune")(tune_command)
 
 
@@ -107,6 +113,9 @@ def setup(
     tune: Annotated[
         bool, typer.Option("--tune/--no-tune", envvar="IDEEPDOCTOR_TUNE", help="Look for a faster setting: 20 s.")
     ] = True,
+    offline: OfflineOption = False,
+    wheelhouse: WheelhouseOption = None,
+    index_url: IndexUrlOption = None,
     emulator: EmulatorOption = None,
     dry_run: DryRunOption = False,
     yes: YesOption = False,
@@ -119,9 +128,9 @@ def setup(
     from ideepdoctor.commands.setup import SetupOptions
     from ideepdoctor.commands.setup import setup as command
 
-    wanted = None if guard else False
+    wanted, source = None if guard else False, source_options(offline, wheelhouse, index_url)
     options = SetupOptions(
-        target_options(python, emulator), env, in_place, stack, chainer, ideep, dry_run, wanted, tune
+        target_options(python, emulator), env, in_place, stack, chainer, ideep, dry_run, wanted, tune, source
     )
     run_command("setup", lambda session: command(session, options), Output(format, output, fail_on, verbose, yes))
 
@@ -166,6 +175,9 @@ def fix(
     unsafe: Annotated[
         bool, typer.Option("--unsafe", envvar="IDEEPDOCTOR_UNSAFE", help="Also change the version of Chainer.")
     ] = False,
+    offline: OfflineOption = False,
+    wheelhouse: WheelhouseOption = None,
+    index_url: IndexUrlOption = None,
     emulator: EmulatorOption = None,
     dry_run: DryRunOption = False,
     yes: YesOption = False,
@@ -177,33 +189,10 @@ def fix(
     """Treat what diagnose finds, after asking, and check again."""
     from ideepdoctor.commands.fix import fix as command
 
-    target = target_options(python, emulator)
+    target, source = target_options(python, emulator), source_options(offline, wheelhouse, index_url)
     run_command(
         "fix",
-        lambda session: command(session, target, unsafe=unsafe, dry_run=dry_run),
-        Output(format, output, fail_on, verbose, yes),
-    )
-
-
-@app.command()
-def install(
-    spec: Annotated[str, typer.Argument(metavar="ideep4py==VERSION", help="The release to pin.")],
-    python: PythonOption = None,
-    emulator: EmulatorOption = None,
-    dry_run: DryRunOption = False,
-    yes: YesOption = False,
-    format: FormatOption = Format.TEXT,
-    output: OutputOption = None,
-    fail_on: FailOnOption = Threshold.ERROR,
-    verbose: VerboseOption = False,
-) -> None:
-    """Pin one release in an environment, by hash, or say why it cannot be right there."""
-    from ideepdoctor.commands.install import install as command
-
-    target = target_options(python, emulator)
-    run_command(
-        "install",
-        lambda session: command(session, target, spec, dry_run=dry_run),
+        lambda session: command(session, target, unsafe=unsafe, dry_run=dry_run, source=source),
         Output(format, output, fail_on, verbose, yes),
     )
 

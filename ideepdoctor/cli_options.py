@@ -12,6 +12,7 @@ from ideepdoctor.options import Format, Output
 
 if TYPE_CHECKING:
     from ideepdoctor.commands.session import Session, TargetOptions
+    from ideepdoctor.commands.source import SourceOptions
     from ideepdoctor.model.report import Report
 
 
@@ -45,6 +46,17 @@ YesOption = Annotated[bool, typer.Option("--yes", "-y", envvar="IDEEPDOCTOR_YES"
 DryRunOption = Annotated[
     bool, typer.Option("--dry-run", "-n", envvar="IDEEPDOCTOR_DRY_RUN", help="Show the plan, change nothing.")
 ]
+OfflineOption = Annotated[
+    bool, typer.Option("--offline", envvar="IDEEPDOCTOR_OFFLINE", help="Use no network: --wheelhouse, or the caches.")
+]
+WheelhouseOption = Annotated[
+    str | None,
+    typer.Option("--wheelhouse", metavar="DIR", envvar="IDEEPDOCTOR_WHEELHOUSE", help="Take files from here first."),
+]
+IndexUrlOption = Annotated[
+    str | None,
+    typer.Option("--index-url", metavar="URL", envvar="IDEEPDOCTOR_INDEX_URL", help="A mirror of the package index."),
+]
 
 
 def run_command(name: str, command: Callable[[Session], Report], output: Output) -> NoReturn:
@@ -61,6 +73,17 @@ def target_options(python: str | None, emulator: str | None) -> TargetOptions:
     from ideepdoctor.commands.session import TargetOptions
 
     return TargetOptions(python, tuple(shlex.split(emulator or "")))
+
+
+def source_options(offline: bool, wheelhouse: str | None, index_url: str | None) -> SourceOptions:
+    """Where files come from as the command line says it; the URL goes to the installers by the environment."""
+    import os
+
+    from ideepdoctor.commands.source import SourceOptions
+
+    if index_url:
+        os.environ["IDEEPDOCTOR_INDEX_URL"] = index_url
+    return SourceOptions(offline, wheelhouse or None, index_url or None)
 
 
 def words_of(text: str) -> tuple[str, ...]:

@@ -106,6 +106,7 @@ def finish_broken_pipe(code: int) -> int:
 
 def _session(output: Output, progress: Progress) -> Session:
     from ideepdoctor.commands.session import Session
+    from ideepdoctor.treatment.sources import shown
 
     def show(command: str) -> None:
         sys.stderr.write(f"+ {command}\n")
@@ -116,7 +117,7 @@ def _session(output: Output, progress: Progress) -> Session:
         cwd=_cwd(),
         progress=progress,
         agrees=lambda report: _agrees(report, output, progress),
-        command_line=" ".join(["ideepdoctor", *sys.argv[1:]]),
+        command_line=shown(" ".join(["ideepdoctor", *sys.argv[1:]])),
     )
 
 

@@ -6,16 +6,24 @@ from dataclasses import replace
 
 from ideepdoctor.commands.session import Session, TargetOptions, carry_out, examine, find_target, judge_all
 from ideepdoctor.commands.smoke import prove
+from ideepdoctor.commands.source import SourceOptions, package_source
 from ideepdoctor.commands.verdict import verdict
 from ideepdoctor.model.findings import FixSafety, Severity
-from ideepdoctor.model.plan import Plan
+from ideepdoctor.model.plan import Plan, with_source
 from ideepdoctor.model.report import Report
 from ideepdoctor.targets.target import Target
 
 DRY_RUN = {"verdict": "dry run: nothing was changed", "applied": False}
 
 
-def fix(session: Session, options: TargetOptions, *, unsafe: bool = False, dry_run: bool = False) -> Report:
+def fix(
+    session: Session,
+    options: TargetOptions,
+    *,
+    unsafe: bool = False,
+    dry_run: bool = False,
+    source: SourceOptions | None = None,
+) -> Report:
     """Treat what ``diagnose`` finds, after asking; then check again, smoke test included.
 
     Args:
@@ -23,16 +31,18 @@ def fix(session: Session, options: TargetOptions, *, unsafe: bool = False, dry_r
         options: which Python.
         unsafe: also treatments that change what the user may rely on (the version of Chainer).
         dry_run: show the plan, change nothing.
+        source: where distributions come from; None: the index that the machine is set to.
 
     Returns:
         The report of the check after it (or of the check before it, where there was nothing to do).
     """
     from ideepdoctor.treatment.plan import fix_plan
 
+    origin = package_source(source or SourceOptions(), session.cwd)
     target = find_target(session, options)
     facts = examine(session, target)
     judgement = judge_all(facts)
-    plan = fix_plan(facts, judgement, unsafe=unsafe)
+    plan = with_source(fix_plan(facts, judgement, unsafe=unsafe), origin)
     before = Report("fix", facts=facts, judgement=judgement, plan=plan if plan.steps else None)
     if plan.steps and not dry_run:
         return apply_and_check(session, target, before, plan)

@@ -9,13 +9,22 @@ from packaging.utils import canonicalize_version
 
 from ideepdoctor.commands.fix import DRY_RUN, apply_and_check
 from ideepdoctor.commands.session import Session, TargetOptions, examine, find_target, judge_all
+from ideepdoctor.commands.source import SourceOptions, package_source
 from ideepdoctor.errors import NotPossibleHere, UsageError
 from ideepdoctor.model.facts import Facts
+from ideepdoctor.model.plan import with_source
 from ideepdoctor.model.report import Report
 from ideepdoctor.rules.compat import RELEASES, SYSTEMS, Pair, lacking, numpy_window, outside, pair, right_release
 
 
-def install(session: Session, options: TargetOptions, spec: str, *, dry_run: bool = False) -> Report:
+def install(
+    session: Session,
+    options: TargetOptions,
+    spec: str,
+    *,
+    dry_run: bool = False,
+    source: SourceOptions | None = None,
+) -> Report:
     """Install a release of ideep4py into an existing environment, after asking.
 
     Args:
@@ -23,6 +32,7 @@ def install(session: Session, options: TargetOptions, spec: str, *, dry_run: boo
         options: which Python.
         spec: ``ideep4py==VERSION``.
         dry_run: show the plan, change nothing.
+        source: where distributions come from; None: the index that the machine is set to.
 
     Raises:
         UsageError: another name or operator, or a release that does not exist.
@@ -52,7 +62,7 @@ def install(session: Session, options: TargetOptions, spec: str, *, dry_run: boo
     numpy, window = facts.package("numpy"), numpy_window(facts.python.minor)
     if numpy is None or (window is not None and outside(numpy.version, window)):
         names.append("numpy")
-    plan = install_plan(facts, lock, names)
+    plan = with_source(install_plan(facts, lock, names), package_source(source or SourceOptions(), session.cwd))
     before = Report("install", facts=facts, judgement=judge_all(facts), plan=plan if plan.steps else None)
     if not plan.steps:
         note = f"ideep4py {version} is installed already"

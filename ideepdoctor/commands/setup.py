@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import shlex
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ideepdoctor.commands.fix import DRY_RUN, apply_and_check
 from ideepdoctor.commands.session import Session, TargetOptions, carry_out, examine, find_target, judge_all
 from ideepdoctor.commands.smoke import prove
+from ideepdoctor.commands.source import SourceOptions, package_source
 from ideepdoctor.commands.verdict import verdict
 from ideepdoctor.errors import UsageError
 from ideepdoctor.model.facts import Facts
 from ideepdoctor.model.findings import Severity
+from ideepdoctor.model.plan import with_source
 from ideepdoctor.model.report import Report
 from ideepdoctor.targets.target import Target
 
@@ -38,6 +40,7 @@ class SetupOptions:
         dry_run: show the plan and stop.
         guard: False: leave the guard out, for good; None: as was decided before, which is to have it.
         tune: look for a faster setting at the end, which takes up to 20 seconds.
+        source: where distributions come from.
     """
 
     target: TargetOptions
@@ -49,6 +52,7 @@ class SetupOptions:
     dry_run: bool = False
     guard: bool | None = None
     tune: bool = True
+    source: SourceOptions = field(default_factory=SourceOptions)
 
 
 def setup(session: Session, options: SetupOptions) -> Report:
@@ -85,6 +89,7 @@ def _new(session: Session, options: SetupOptions, env_dir: Path) -> Report:
     minor = facts.python.minor
     site_packages = env_dir / "lib" / f"python{minor}" / "site-packages"
     plan = setup_plan(facts, stack, lock, str(env_dir), base.path, str(site_packages), guard=options.guard is not False)
+    plan = with_source(plan, package_source(options.source, session.cwd))
     if options.dry_run:
         return Report("setup", facts=facts, plan=plan, extra={"stack": _stack_data(stack, lock), **DRY_RUN})
     journal = carry_out(session, plan)
@@ -193,6 +198,7 @@ def _in_place(session: Session, options: SetupOptions) -> Report:
     if any(item.severity is Severity.ERROR for item in judgement.findings):
         return Report("setup", facts=facts, judgement=judgement, extra={"verdict": "nothing was changed"})
     plan = in_place_plan(facts, stack, lock, guard=options.guard)
+    plan = with_source(plan, package_source(options.source, session.cwd))
     before = Report("setup", facts=facts, judgement=judge_all(facts), plan=plan if plan.steps else None)
     if not plan.steps:
         return _proved(session, target, Path(facts.python.prefix), None, stack, lock)
