@@ -204,9 +204,11 @@ class BuildFacts:
         jobs: compilers at once that will be started.
         mklroot: value of MKLROOT; None: not set.
         python_minor: of the target.
-        march: what -march means with this compiler; None: the compiler does not know it.
+        march: what -march means with this compiler; None: it is not known, or not to be used.
+        march_error: why; empty where it was not tried.
         cpu_vendor: of this machine.
         ref: what will be fetched.
+        ref_found: whether the repository has such a tag or branch; None: not asked, or a commit.
         release: key of the release, where it is a known one.
         mkldnn_present: of a folder or archive: whether MKL-DNN's CMakeLists.txt is there. None: will be fetched.
         mkl_missing: files that ``--mkl PATH`` lacks.
@@ -232,6 +234,7 @@ class BuildFacts:
     march_error: str = ""
     cpu_vendor: str | None = None
     ref: str | None = None
+    ref_found: bool | None = None
     release: str | None = None
     mkldnn_present: bool | None = None
     mkl_missing: tuple[str, ...] = ()
