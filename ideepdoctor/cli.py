@@ -31,7 +31,7 @@ from ideepdoctor.cli_options import (
     target_options,
     words_of,
 )
-from ideepdoctor.cli_packages import packages_app
+from ideepdoctor.cli_packages import PACKAGE_COMMANDS
 from ideepdoctor.errors import Exit
 from ideepdoctor.options import Format, Output
 
@@ -51,8 +51,9 @@ app = typer.Typer(
 
 
 app.add_typer(bench_app)
-app.add_typer(packages_app)
 app.command("tune")(tune_command)
+for _command in PACKAGE_COMMANDS:
+    app.command()(_command)
 
 
 class Exports(StrEnum):

@@ -25,10 +25,7 @@ from ideepdoctor.cli_options import (
 )
 from ideepdoctor.options import Format, Output
 
-packages_app = typer.Typer(add_completion=False)
 
-
-@packages_app.command()
 def install(
     spec: Annotated[str, typer.Argument(metavar="ideep4py==VERSION", help="The release, or built wheel, to pin.")],
     python: PythonOption = None,
@@ -52,3 +49,6 @@ def install(
         lambda session: command(session, target, spec, dry_run=dry_run, source=source),
         Output(format, output, fail_on, verbose, yes),
     )
+
+
+PACKAGE_COMMANDS = (install,)
