@@ -66,15 +66,11 @@ static int check(const stream_state *stream) {
 PUBLIC int vslNewStream(void **stream, const int generator, const unsigned int seed) {
     if (!stream)
         return ERROR_NULL_POINTER;
-    if (generator != GENERATOR_MCG31) {
-        *stream = NULL;
+    if (generator != GENERATOR_MCG31)
         return ERROR_UNKNOWN_GENERATOR;
-    }
     stream_state *made = malloc(sizeof *made);
-    if (!made) {
-        *stream = NULL;
+    if (!made)
         return ERROR_NO_MEMORY;
-    }
     made->mark = MARK;
     made->next = seed % M ? seed % M : 1;
     *stream = made;
