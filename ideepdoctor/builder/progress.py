@@ -33,6 +33,8 @@ _SECONDS = {
 }
 
 _MAKE = re.compile(r"^\[ *(\d{1,3})%\] *(.*)")
+_SETUP = re.compile(r"(running|swigging|building) ")
+_SHOWN = 80
 _SPEAKS_AFTER_SECONDS = 5.0
 """Before, an estimate from what is done is a guess."""
 
@@ -100,9 +102,11 @@ class Meter:
         self._stage, self._shown = None, ""
 
     def line(self, text: str) -> None:
-        """A line of the output of a program; those of make move the bar."""
+        """A line of the output of a program; those of make move the bar, those of setup.py say what it does."""
+        if self._stage is Stage.EXTENSION and _SETUP.match(text):
+            self._progress.detail(text[:_SHOWN])
         found = percent_of(text)
-        if found is None or self._stage is None:
+        if found is None or self._stage is not Stage.LIBRARY:
             return
         percent, what = found
         self._progress.share(percent / 100)
