@@ -3,11 +3,14 @@
 Sets the variables below where nobody has set them, for every program that this environment's Python runs, and lists
 them in IDEEPDOCTOR_SET. Where there are packages that end a process in which they are imported before ideep4py, their
 first import imports ideep4py before them. The import of Chainer loads the guard, the file _ideepdoctor_guard.py beside
-this one. Valid on Python 2.7 and 3.5 to 3.14; a start imports nothing but os and sys.
+this one. From Python 3.12 on Chainer finds what it asks NumPy for and NumPy no longer has. Valid on Python 2.7 and 3.5
+to 3.14; a start imports nothing but os and sys.
 """
 
 import os
 import sys
+
+from modern import MODERN_NAMES
 
 # Name, value ("": it is left unset), and where: "" (everywhere), or conditions with "&" between them: "amd-avx512",
 # "amd-avx2", "cpus=N" (N CPUs are open to this process), "cpu=VENDOR-FAMILY-MODEL as in modalias". Of several with one
@@ -19,6 +22,7 @@ FIRST = ()
 GUARD = None
 MARK = "IDEEPDOCTOR_SET"
 MODALIAS = "/sys/devices/system/cpu/modalias"
+MODERN = sys.version_info >= (3, 12)
 
 
 def _head(path):
@@ -125,16 +129,18 @@ def _apply(environ):
 
 
 class _Watch(object):
-    """A finder that waits for imports: of a module of FIRST, before which ideep4py comes, and of Chainer.
+    """A finder that waits for imports: of a module of FIRST, before which ideep4py comes, of Chainer, and by Chainer.
 
     It stays in sys.meta_path when it has nothing left to do: a list that is being walked must not get shorter. Its
     methods use no name of this module: on 2.7 those are gone while a program ends.
     """
 
-    def __init__(self, names, guard):
-        self.names, self.guard = set(names), guard
+    def __init__(self, names, guard, modern):
+        self.names, self.guard, self.modern = set(names), guard, modern
 
     def find_spec(self, fullname, path=None, target=None):
+        if self.modern and fullname in self.modern:
+            return self.modern[fullname](fullname, path)
         if fullname == "chainer" and self.guard:
             finder = self.load()
             return finder and finder.find_spec(fullname, path, target)
@@ -179,5 +185,5 @@ try:
 except Exception:  # no variable is worth a program
     pass
 # Last: a module that fails after this would leave a finder behind.
-if FIRST or GUARD:
-    sys.meta_path.insert(0, _Watch(FIRST, GUARD))
+if FIRST or GUARD or MODERN:
+    sys.meta_path.insert(0, _Watch(FIRST, GUARD, MODERN and MODERN_NAMES))

@@ -24,6 +24,7 @@ def test_a_lock_is_closed_and_works(lock: Lock, tmp_path: Path) -> None:
     if wanted.emulator and shutil.which(wanted.emulator[0]) is None:
         pytest.skip(f"no {wanted.emulator[0]} on this machine")
     target, grown = install(tmp_path, legacy_python(lock.python), lock.python, lock.requirements)
-    seen = prove(target, wanted)
+    seen = prove(target, wanted, lock.python)
     assert "pip check" in seen and "10 ops" in seen
+    assert ("without ideep4py" in seen) == bool(lock.built)
     assert abs(grown - lock.installed_bytes) < 0.02 * lock.installed_bytes

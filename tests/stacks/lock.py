@@ -2,6 +2,7 @@
 
     python tests/stacks/lock.py            all stacks of wanted.py
     python tests/stacks/lock.py NAME...    these
+    python tests/stacks/lock.py --new      the Pythons that a stack's file lacks; the others stay as they are
 
 Needs uv, the network, Python 3.7 (whose pip downloads for every other ABI), and the interpreters to prove the locks
 with; where one is missing, the lock is written as untried. Nothing outside a temporary folder is changed but the TOML.
@@ -12,6 +13,7 @@ from __future__ import annotations
 import hashlib
 import os
 import platform
+import re
 import shutil
 import subprocess
 import sys
@@ -23,18 +25,25 @@ from pathlib import Path
 
 from packaging.requirements import Requirement as Asked
 from packaging.utils import canonicalize_name
+from packaging.version import Version
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from ideepdoctor.model.plan import Requirement
+from ideepdoctor.treatment.startup import startup_files
 from tests.stacks.wanted import ABIS, COMMON, WANTED, Wanted
 
 STACKS = Path(__file__).parents[2] / "ideepdoctor" / "stacks"
 PROVE = Path(__file__).with_name("prove.py")
+PROVE_NUMPY = Path(__file__).with_name("prove_numpy.py")
 UV = shutil.which("uv", path=f"{Path(sys.executable).parent}:{os.environ.get('PATH', '')}") or "uv"
 FIRST = ("setuptools", "wheel")
+NEED_STARTUP = ("3.13", "3.12")
+"""Where Chainer imports with the doctor's start-up file only."""
 # ideep4py needs glibc 2.14, so no file may need more; the file for the oldest glibc is taken where there are several.
 PLATFORMS = ("manylinux1_x86_64", "manylinux_2_5_x86_64", "manylinux2010_x86_64", "manylinux_2_12_x86_64")
+# NumPy's own for newer Pythons need glibc 2.17; what is built here needs this machine's anyway.
+MODERN_PLATFORMS = (*PLATFORMS, "manylinux2014_x86_64", "manylinux_2_17_x86_64")
 
 
 def run(*argv: str | Path, env: dict[str, str] | None = None) -> str:
@@ -103,10 +112,11 @@ def download(
 def lock_requirements(pip: Path, folder: Path, stack: Wanted, python: str) -> tuple[tuple[Requirement, ...], int]:
     """Pins with hashes for all ABIs of one Python, and the size of the first ABI's files in bytes."""
     requirements, size = [], 0
+    platforms = MODERN_PLATFORMS if python in stack.built else PLATFORMS
     for name, version in sorted(stack.pins(python).items()):
         digests: list[str] = []
         for abi in ABIS[python]:
-            file = download(pip, folder / name / abi, name, version, python, abi)
+            file = download(pip, folder / name / abi, name, version, python, abi, platforms)
             size += file.stat().st_size if abi == ABIS[python][0] else 0
             digest = hashlib.sha256(file.read_bytes()).hexdigest()
             digests += [digest] if digest not in digests else []
@@ -118,7 +128,7 @@ def requires_dist(file: Path) -> list[str]:
     """The requirements that a wheel or a source distribution declares (of the latter, those without a marker)."""
     if file.suffix == ".whl":
         with zipfile.ZipFile(file) as wheel:
-            (name,) = (name for name in wheel.namelist() if name.endswith(".dist-info/METADATA"))
+            (name,) = (name for name in wheel.namelist() if re.fullmatch(r"[^/]+\.dist-info/METADATA", name))
             text = wheel.read(name).decode("utf-8")
         return [line.partition(":")[2].strip() for line in text.splitlines() if line.startswith("Requires-Dist:")]
     with tarfile.open(file) as sdist:
@@ -178,9 +188,19 @@ def install(folder: Path, base: str, python: str, requirements: Sequence[Require
     return target, tree_bytes(env) - before
 
 
-def prove(target: Path, stack: Wanted) -> str:
-    """Check an installed lock and run prove.py in it; what was seen, for the TOML."""
+def prove(target: Path, stack: Wanted, python: str) -> str:
+    """Check an installed lock and run prove.py in it; what was seen, for the TOML.
+
+    Where ideep4py is to be built, prove_numpy.py: with the start-up files of setup where Chainer needs them.
+    """
     run(target, "-m", "pip", "check")
+    if python in stack.built:
+        if python in NEED_STARTUP:
+            (site,) = (target.parents[1] / "lib").glob("python*/site-packages")
+            for file in startup_files((), str(site)):
+                Path(file.path).write_text(file.content)
+        seen = run(target, "-B", PROVE_NUMPY).strip().removeprefix("PROVED ")
+        return f"pip check; {seen}, CPython {python_version(target)} on {cpu_vendor()}; without ideep4py"
     plain = ("plain",) if stack.emulator else ()
     seen = run(*stack.emulator, target, "-B", PROVE, *plain).strip().removeprefix("PROVED ")
     where = f"under {' '.join(stack.emulator)}" if stack.emulator else f"on {cpu_vendor()}"
@@ -224,8 +244,16 @@ def toml(stack: Wanted, locks: Sequence[str]) -> str:
     return "\n".join(head) + "\n" + "".join(locks)
 
 
-def main(names: Sequence[str]) -> None:
+def there(stack: Wanted) -> dict[str, str]:
+    """The tables of a stack's file, by their Python."""
+    file = STACKS / f"{stack.name}.toml"
+    tables = file.read_text().split("\n[[lock]]")[1:] if file.exists() else []
+    return {table.split('"')[1]: "\n[[lock]]" + table for table in tables}
+
+
+def main(words: Sequence[str]) -> None:
     """Lock the stacks of these names; all where none is given."""
+    names, new = [word for word in words if word != "--new"], "--new" in words
     unknown = set(names) - {stack.name for stack in WANTED}
     if unknown:
         raise SystemExit(f"not in wanted.py: {', '.join(sorted(unknown))}")
@@ -234,8 +262,12 @@ def main(names: Sequence[str]) -> None:
         for stack in WANTED:
             if names and stack.name not in names:
                 continue
-            locks = [one_lock(pip, Path(scratch) / stack.name / python, stack, python) for python in stack.pythons]
-            (STACKS / f"{stack.name}.toml").write_text(toml(stack, locks))
+            kept = there(stack) if new else {}
+            for python in sorted((*stack.built, *stack.pythons), key=Version, reverse=True):
+                if python not in kept:
+                    kept[python] = one_lock(pip, Path(scratch) / stack.name / python, stack, python)
+            tables = [kept[python] for python in sorted(kept, key=Version, reverse=True)]
+            (STACKS / f"{stack.name}.toml").write_text(toml(stack, tables))
 
 
 def one_lock(pip: Path, folder: Path, stack: Wanted, python: str) -> str:
@@ -249,7 +281,7 @@ def one_lock(pip: Path, folder: Path, stack: Wanted, python: str) -> str:
         installed_bytes, proved = 0, "untried: no interpreter"
     else:
         target, installed_bytes = install(folder, base, python, requirements)
-        proved = prove(target, stack)
+        proved = prove(target, stack, python)
     print(f"{stack.name} {python}: {proved}", flush=True)
     lines = [
         "",
@@ -259,6 +291,7 @@ def one_lock(pip: Path, folder: Path, stack: Wanted, python: str) -> str:
         f'installer = "{"virtualenv" if python in ("2.7", "3.5") else "uv"}"',
         f"download_bytes = {download_bytes}",
         f"installed_bytes = {installed_bytes}",
+        *(['built = ["ideep4py"]'] if python in stack.built else []),
         f'proved = "{proved}"',
         "[lock.requirements]",
     ]

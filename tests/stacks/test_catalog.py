@@ -9,8 +9,9 @@ from packaging.version import Version
 
 from ideepdoctor.errors import NotPossibleHere, UsageError
 from ideepdoctor.model.facts import Cpu
+from ideepdoctor.model.plan import Requirement
 from ideepdoctor.stacks import catalog
-from ideepdoctor.stacks.catalog import all_stacks, choose, nearest
+from ideepdoctor.stacks.catalog import all_stacks, choose, lock_for_build, nearest, with_built
 from tests.stacks.wanted import ABIS, WANTED
 
 AVX2 = ("avx", "avx2", "sse2")
@@ -42,7 +43,8 @@ def test_the_files_are_what_the_script_would_lock():
     for wanted in WANTED:
         stack = known[wanted.name]
         assert (stack.known, stack.cpu_flags, stack.cpu_vendor) == (wanted.known, wanted.cpu_flags, wanted.cpu_vendor)
-        assert [lock.python for lock in stack.locks] == list(wanted.pythons)
+        assert [lock.python for lock in stack.index_locks] == list(wanted.pythons)
+        assert [lock.python for lock in stack.locks if lock.built] == list(wanted.built)
         for lock in stack.locks:
             assert {item.name: item.version for item in lock.requirements} == wanted.pins(lock.python)
             assert lock.abis == ABIS[lock.python]
@@ -57,16 +59,24 @@ def test_every_lock_is_pinned_by_well_formed_hashes_under_normal_names(lock):
         assert str(Version(item.version)) == item.version
         assert item.sha256 and len(set(item.sha256)) == len(item.sha256)
         assert all(re.fullmatch(r"[0-9a-f]{64}", digest) for digest in item.sha256)
-    assert {"chainer", "ideep4py", "numpy", "protobuf", "six", "filelock", "pip", "setuptools", "wheel"} <= set(names)
+    assert {"chainer", "numpy", "protobuf", "six", "filelock", "pip", "setuptools", "wheel"} <= set(names)
+    assert lock.built == (() if "ideep4py" in names else ("ideep4py",))
     # A binary wheel has one hash per ABI, everything else one.
     assert {len(item.sha256) for item in lock.requirements} == {1, len(lock.abis)}
-    assert len(lock.requirement("ideep4py").sha256) == len(lock.requirement("numpy").sha256) == len(lock.abis)
+    assert len(lock.requirement("numpy").sha256) == len(lock.abis)
+    assert lock.built or len(lock.requirement("ideep4py").sha256) == len(lock.abis)
     assert len(lock.requirement("chainer").sha256) == 1
 
 
 @pytest.mark.parametrize("lock", LOCKS)
 def test_every_lock_says_how_it_is_installed_how_large_it_is_and_what_was_run(lock):
     assert lock.installer == ("virtualenv" if lock.python in ("2.7", "3.5") else "uv")
+    if lock.built:
+        assert 15e6 < lock.download_bytes < 30e6
+        assert 70e6 < lock.installed_bytes < 110e6
+        assert "pip check; Chainer on NumPy" in lock.proved and f"CPython {lock.python}." in lock.proved
+        assert lock.proved.endswith("without ideep4py")
+        return
     assert 60e6 < lock.download_bytes < 80e6
     if lock.tried:
         assert 240e6 < lock.installed_bytes < 300e6
@@ -214,6 +224,74 @@ def test_of_two_with_the_same_chainer_the_nearest_has_the_users_ideep4py(monkeyp
     monkeypatch.setattr(catalog, "all_stacks", lambda: (newer, older))
     assert nearest("cp36m", CPUS["amd"], newer.chainer)[0] is newer
     assert nearest("cp36m", CPUS["amd"], newer.chainer, "1.0.4")[0] is older
+
+
+MODERN = ("cp313", "cp312", "cp311", "cp310", "cp39", "cp38")
+
+
+class TestPythonsThatItIsBuiltFor:
+    @pytest.mark.parametrize("abi", MODERN)
+    def test_nothing_is_given_for_them_unless_asked(self, abi):
+        for cpu in CPUS.values():
+            assert nearest(abi, cpu, None) is None
+            with pytest.raises(NotPossibleHere):
+                choose(abi, cpu)
+        assert all(stack.lock_for(abi) is None for stack in all_stacks())
+        stack, lock = choose(abi, CPUS["amd"], built=True)
+        assert (stack.name, lock.abis, lock.built) == (NEW, (abi,), ("ideep4py",))
+
+    def test_asking_changes_nothing_where_the_index_has_one(self):
+        assert choose("cp37m", CPUS["amd"], built=True) == choose("cp37m", CPUS["amd"])
+
+    @pytest.mark.parametrize("abi", [*MODERN, "cp37m", "cp36m", "cp35m"])
+    def test_the_lock_for_a_build_has_no_ideep4py_and_waits_for_it(self, abi):
+        stack, lock = lock_for_build(abi, None)
+        assert stack.name == lock.stack == NEW and abi in lock.abis
+        assert lock.requirement("ideep4py") is None and lock.built == ("ideep4py",)
+        assert lock.requirement("chainer").version == "7.8.1"
+
+    @pytest.mark.parametrize(
+        ("abi", "chainer", "expected"),
+        [
+            ("cp27mu", None, SIX),
+            ("cp38", "6.7.0", SIX),
+            ("cp311", "5.4.0", FIVE),
+            ("cp36m", "4.5.0", FOUR),
+            ("cp36m", "4.0.0b4", TALK),
+        ],
+    )
+    def test_of_another_chainer(self, abi, chainer, expected):
+        stack, lock = lock_for_build(abi, chainer)
+        assert stack.name == expected and lock.built == ("ideep4py",)
+
+    def test_what_cannot_be_says_what_can(self):
+        with pytest.raises(NotPossibleHere, match=r"Chainer 6\.7\.0 .* cp311") as caught:
+            lock_for_build("cp311", "6.7.0")
+        assert caught.value.hint.splitlines() == [
+            "use Python 3.8, 3.7, 3.6 or 2.7 (--python)",
+            "with this interpreter: --chainer 7.8.1 or 5.4.0",
+        ]
+        with pytest.raises(NotPossibleHere, match="cp34m"):
+            lock_for_build("cp34m", None)
+        with pytest.raises(UsageError, match=r"Chainer 7\.0\.0"):
+            lock_for_build("cp311", "7.0.0")
+
+    def test_with_what_was_built_it_is_whole(self):
+        lock = lock_for_build("cp311", None)[1]
+        wheel = Requirement("ideep4py", "2.0.0.post3+doctor.v3", ("0" * 64,))
+        whole = with_built(lock, wheel)
+        assert whole.built == () and whole.requirement("ideep4py") is wheel
+        names = [item.name for item in whole.requirements]
+        assert names == sorted(names) and len(names) == len(lock.requirements) + 1
+        for other in (whole, choose("cp37m", CPUS["amd"])[1]):
+            with pytest.raises(ValueError, match="does not wait for ideep4py"):
+                with_built(other, wheel)
+        with pytest.raises(ValueError, match="does not wait for numpy"):
+            with_built(lock, Requirement("numpy", "1.23.5", ("0" * 64,)))
+
+    def test_locks_of_the_index_lose_their_own_ideep4py_alone(self):
+        whole, stripped = choose("cp37m", CPUS["amd"])[1], lock_for_build("cp37m", None)[1]
+        assert set(whole.requirements) - set(stripped.requirements) == {whole.requirement("ideep4py")}
 
 
 def test_a_file_that_lacks_a_key_is_an_error():
