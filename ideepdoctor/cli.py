@@ -346,6 +346,8 @@ def trace(
     from ideepdoctor.commands.trace import TraceOptions
     from ideepdoctor.commands.trace import trace as command
 
+    if format not in (Format.TEXT, Format.JSON):
+        raise typer.BadParameter(f"trace answers in text or json, not in {format}", param_hint="--format")
     options = TraceOptions(
         target_options(python, None), tuple(words or ()), auto, not no_guard, output, format is Format.JSON, chrome
     )

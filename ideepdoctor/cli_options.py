@@ -32,7 +32,9 @@ EmulatorOption = Annotated[
     str | None,
     typer.Option("--emulator", envvar="IDEEPDOCTOR_EMULATOR", help='Start Python under this: "qemu-x86_64 -cpu max".'),
 ]
-FormatOption = Annotated[Format, typer.Option("--format", "-f", envvar="IDEEPDOCTOR_FORMAT", help="text or json.")]
+FormatOption = Annotated[
+    Format, typer.Option("--format", "-f", envvar="IDEEPDOCTOR_FORMAT", help="For people, or for machines.")
+]
 OutputOption = Annotated[
     str | None, typer.Option("--output", "-o", envvar="IDEEPDOCTOR_OUTPUT", help="Write the result to this file.")
 ]

@@ -11,6 +11,17 @@ class Format(StrEnum):
 
     TEXT = "text"
     JSON = "json"
+    JSONL = "jsonl"
+    SARIF = "sarif"
+    JUNIT = "junit"
+    GITHUB = "github"
+    GITLAB = "gitlab"
+    MARKDOWN = "markdown"
+
+    @property
+    def for_machines(self) -> bool:
+        """Whether standard output is exactly one document, errors too, and nobody is asked anything."""
+        return self is not Format.TEXT
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +29,7 @@ class Output:
     """How a command answers.
 
     Attributes:
-        format: text for people, json for machines.
+        format: text for people, the others for machines.
         path: file to write the result to instead of standard output.
         fail_on: the mildest severity that makes the exit code 1.
         verbose: evidence, notes and the commands that were started.

@@ -81,14 +81,18 @@ def _own_fault(error: Exception) -> Failure:
 
 
 def usage_failure(message: str, words: list[str]) -> int:
-    """Report a command line that cannot be parsed; in the machine format as a document. Returns the exit code 2."""
-    machine = os.environ.get("IDEEPDOCTOR_FORMAT") == "json"
+    """Report a command line that cannot be parsed; in a machine format as a document. Returns the exit code 2."""
+    asked = os.environ.get("IDEEPDOCTOR_FORMAT", "")
     for before, word in zip(["", *words], words, strict=False):
-        machine = machine or word in ("--format=json", "-fjson") or (before in ("--format", "-f") and word == "json")
+        if before in ("--format", "-f"):
+            asked = word
+        elif word.startswith(("--format=", "-f")) and not word.startswith("--fail"):
+            asked = word.removeprefix("--format=").removeprefix("-f")
+    known = Format(asked) if asked in list(Format) else Format.TEXT
     name = next((word for word in words if not word.startswith("-")), "ideepdoctor")
     hint = f"see: ideepdoctor {name} --help" if name != "ideepdoctor" else "see: ideepdoctor --help"
     report = Report(name, failure=Failure("usage", message, hint, int(Exit.USAGE)))
-    _print(report, Output(Format.JSON if machine else Format.TEXT), FailOn.ERROR)
+    _print(report, Output(known), FailOn.ERROR)
     return int(Exit.USAGE)
 
 
@@ -133,7 +137,7 @@ def _quiet_terminal(environ: Mapping[str, str]) -> bool:
 
 
 def _progress(output: Output) -> Progress:
-    if output.format is Format.JSON and not output.verbose and not sys.stderr.isatty():
+    if output.format.for_machines and not output.verbose and not sys.stderr.isatty():
         from ideepdoctor.treatment.progress import Quiet
 
         return Quiet()
@@ -150,7 +154,7 @@ def _agrees(report: Report, output: Output, progress: Progress) -> bool:
     """Show the plan and ask; where nobody can be asked, refuse."""
     if output.yes:
         return True
-    if os.environ.get("CI") or sys.stdin is None or not sys.stdin.isatty() or output.format is Format.JSON:
+    if os.environ.get("CI") or sys.stdin is None or not sys.stdin.isatty() or output.format.for_machines:
         raise UsageError(
             "this changes an existing environment or file, and nobody can be asked here",
             hint="look at the plan with --dry-run, then run it again with --yes",
@@ -163,9 +167,9 @@ def _agrees(report: Report, output: Output, progress: Progress) -> bool:
 
 
 def _print(report: Report, output: Output, fail_on: FailOn) -> None:
-    if output.path is not None and (report.failure is None or output.format is Format.JSON):
+    if output.path is not None and (report.failure is None or output.format.for_machines):
         RealSystem().write_file(str(Path(output.path).absolute()), _text(report, output, fail_on).encode("utf-8"))
-    elif output.format is Format.JSON:
+    elif output.format.for_machines:
         sys.stdout.write(_text(report, output, fail_on))
     elif report.text:
         sys.stdout.write(report.text)
@@ -176,10 +180,10 @@ def _print(report: Report, output: Output, fail_on: FailOn) -> None:
 
 
 def _text(report: Report, output: Output, fail_on: FailOn) -> str:
-    if output.format is Format.JSON:
-        from ideepdoctor.render.json import render as as_json
+    if output.format.for_machines:
+        from ideepdoctor.render.formats import renderer
 
-        return as_json(report, fail_on) + "\n"
+        return renderer(output.format)(report, fail_on) + "\n"
     if report.text:
         return report.text
     from io import StringIO

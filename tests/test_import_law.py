@@ -15,6 +15,7 @@ MODULES = sorted(
 
 PURE_FOLDERS = ("rules/", "model/", "stacks/", "render/", "lint/")
 PURE_FILES = (
+    "options.py",
     "builder/levels.py",
     "facts/loader.py",
     "facts/loader_search.py",

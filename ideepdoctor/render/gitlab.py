@@ -1,0 +1,38 @@
+"""GitLab's code quality report: a list of issues, for the widget of a merge request."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from ideepdoctor.model.report import Report
+from ideepdoctor.model.summary import FailOn
+from ideepdoctor.render.problems import Level, Problem, problems
+
+_SEVERITIES = {
+    Level.FAILED: "blocker",
+    Level.ERROR: "critical",
+    Level.UNKNOWN: "major",
+    Level.WARNING: "major",
+    Level.INFO: "info",
+}
+NOWHERE = "ideepdoctor"
+"""Stands for the file where a problem is about none: the format demands one."""
+
+
+def render(report: Report, fail_on: FailOn = FailOn.ERROR) -> str:
+    """A JSON list; empty where nothing is to be said. ``fail_on`` changes nothing in this format."""
+    return json.dumps([_issue(item) for item in problems(report)], sort_keys=True, indent=2, ensure_ascii=False)
+
+
+def _issue(item: Problem) -> dict[str, Any]:
+    text = f"{item.code}: {item.message} Next: {item.do}" if item.do else f"{item.code}: {item.message}"
+    return {
+        "type": "issue",
+        "check_name": item.code,
+        "description": text,
+        "categories": ["Compatibility"],
+        "severity": _SEVERITIES[item.level],
+        "fingerprint": item.fingerprint,
+        "location": {"path": (item.path or NOWHERE).removeprefix("./"), "lines": {"begin": item.line or 1}},
+    }

@@ -1,0 +1,148 @@
+"""What a report complains of, flat: one list for every format that machines read. Pure."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Any
+
+from ideepdoctor.model.findings import Finding, Severity
+from ideepdoctor.model.report import Report
+from ideepdoctor.model.summary import versions
+
+_MEASURED = re.compile(r"0x[0-9a-f]+|\d+(?:[.:]\d+)*(?:e[-+]?\d+)?", re.IGNORECASE)
+
+
+class Level(StrEnum):
+    """How bad a problem is, for machines: the severities, undecided rules, and an error that ended the command."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    INFO = "info"
+    UNKNOWN = "unknown"
+    """A rule that could not be decided: never healthy."""
+    FAILED = "failed"
+    """The command itself ended with an error."""
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing to look at.
+
+    Attributes:
+        code: of the rule, or of the error that ended the command (``could-not-check``).
+        level: how bad.
+        title: same for all problems of a rule.
+        message: what was found here, what is needed and what follows, one paragraph.
+        do: one command, or one thing to do.
+        path: of the file that it is about; None: none.
+        line: in that file, from 1; None: the whole file.
+        column: in that line, from 1.
+        fingerprint: 64 hexadecimal digits; the same for the same problem in another run, whatever was measured.
+    """
+
+    code: str
+    level: Level
+    title: str
+    message: str
+    do: str
+    path: str | None
+    line: int | None
+    column: int | None
+    fingerprint: str
+
+
+def problems(report: Report) -> tuple[Problem, ...]:
+    """Everything that a report complains of, worst first within each kind: the error, findings, undecided rules."""
+    found: list[Problem] = []
+    if report.failure is not None:
+        failure = report.failure
+        found.append(_problem(failure.code, Level.FAILED, "The command failed", failure.message, failure.hint))
+    found += _linted(report.extra["lint"], report) if "lint" in report.extra else _judged(report)
+    return _numbered(found)
+
+
+def subject(report: Report) -> str:
+    """What was examined, one line: the interpreter and what it has; the command's name where there is nothing."""
+    if report.facts is None:
+        return f"ideepdoctor {report.command}"
+    target = report.facts.target
+    where = " ".join([*target.transport, *target.emulator, target.python])
+    return f"{where}: {versions(report.facts)}"
+
+
+def message_of(finding: Finding) -> str:
+    """A finding in one paragraph."""
+    parts = (("", finding.found), ("Needed: ", finding.needed), ("So: ", finding.consequence))
+    return " ".join(f"{label}{_sentence(text)}" for label, text in parts if text.strip())
+
+
+def _judged(report: Report) -> Iterator[Problem]:
+    if report.judgement is None:
+        return
+    for item in report.judgement.findings:
+        path = next((seen.path for seen in item.evidence if seen.path), None)
+        # The same fault of two files are two problems; of one file whose hash or time changed, one.
+        yield _problem(item.code, Level(item.severity), item.title, message_of(item), item.next_step, path, item.found)
+    for unknown in report.judgement.unknown:
+        text = f"Undecided: {_sentence(unknown.reason)}"
+        yield _problem(unknown.code, Level.UNKNOWN, unknown.title, text, f"ideepdoctor explain {unknown.code}")
+
+
+def _linted(data: Mapping[str, Any], report: Report) -> Iterator[Problem]:
+    titles = {item.code: item.title for item in (report.judgement.findings if report.judgement else ())}
+    for item in data["findings"]:
+        level = Level(Severity(item["severity"]))
+        made = _problem(
+            item["code"],
+            level,
+            titles.get(item["code"], ""),
+            item["message"],
+            item["do"],
+            item["path"],
+            item["message"],
+        )
+        yield _placed(made, item)
+    unread = next((item for item in (report.judgement.unknown if report.judgement else ())), None)
+    if unread is not None:
+        for item in data["unread"]:
+            made = _problem(unread.code, Level.UNKNOWN, unread.title, item["reason"], "mend the file", item["path"])
+            yield _placed(made, item)
+
+
+def _placed(made: Problem, item: Mapping[str, Any]) -> Problem:
+    # A line of a cell is no line of the notebook's file.
+    if item.get("cell") is not None or item.get("line") is None:
+        return made
+    return replace(made, line=item["line"], column=item["column"])
+
+
+def _problem(
+    code: str, level: Level, title: str, message: str, do: str, path: str | None = None, same: str | None = None
+) -> Problem:
+    stable = _MEASURED.sub("#", message if same is None else same)
+    digest = hashlib.sha256("\0".join((code, path or "", stable)).encode("utf-8", "replace")).hexdigest()
+    return Problem(code, level, title, message, do, path, None, None, digest)
+
+
+def _numbered(found: list[Problem]) -> tuple[Problem, ...]:
+    """Equal problems in one file are told apart by their order, which an edit elsewhere does not change."""
+    seen: dict[str, int] = {}
+    told = []
+    for item in found:
+        number = seen[item.fingerprint] = seen.get(item.fingerprint, 0) + 1
+        if number > 1:
+            digest = hashlib.sha256(f"{item.fingerprint} {number}".encode()).hexdigest()
+            item = replace(item, fingerprint=digest)
+        told.append(item)
+    return tuple(told)
+
+
+def _sentence(text: str) -> str:
+    shown = " ".join(text.split())
+    if not shown:
+        return ""
+    return shown if shown.endswith((".", "!", "?")) else f"{shown}."

@@ -1,0 +1,88 @@
+"""SARIF 2.1.0: for code scanning and whatever else reads static analysis results."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+from urllib.parse import quote
+
+from ideepdoctor import __version__
+from ideepdoctor.model.report import Report
+from ideepdoctor.model.summary import FailOn, summarize
+from ideepdoctor.render.problems import Level, Problem, problems, subject
+from ideepdoctor.rules.explain import EVERYTHING, document
+
+SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+_LEVELS = {Level.ERROR: "error", Level.WARNING: "warning", Level.INFO: "note"}
+
+
+def render(report: Report, fail_on: FailOn = FailOn.ERROR) -> str:
+    """One SARIF log with one run.
+
+    Findings are results; rules that could not be decided, and an error that ended the command, are notifications of
+    the invocation, which ``executionSuccessful`` and ``exitCode`` sum up.
+    """
+    found = problems(report)
+    results = [item for item in found if item.level in _LEVELS]
+    order = list(dict.fromkeys(item.code for item in found if item.level is not Level.FAILED))
+    summary = summarize(report, fail_on)
+    invocation: dict[str, Any] = {
+        "executionSuccessful": report.failure is None,
+        "exitCode": summary.exit_code,
+        "toolExecutionNotifications": [_notification(item) for item in found if item.level not in _LEVELS],
+        "properties": {"command": report.command, "status": str(summary.status)},
+    }
+    run = {
+        "tool": {"driver": {"name": "ideepdoctor", "version": __version__, "rules": [_rule(code) for code in order]}},
+        "invocations": [invocation],
+        "results": [_result(item, order.index(item.code), subject(report)) for item in results],
+        "columnKind": "unicodeCodePoints",
+    }
+    log = {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
+    return json.dumps(log, sort_keys=True, indent=2, ensure_ascii=False)
+
+
+def uri(path: str) -> str:
+    """A path as a URI reference: absolute ones as ``file:``, relative ones as they are."""
+    quoted = quote(path.encode("utf-8", "surrogateescape"))
+    return f"file://{quoted}" if path.startswith("/") else quoted
+
+
+def _rule(code: str) -> dict[str, Any]:
+    rule = next((item for item in EVERYTHING if item.code() == code), None)
+    if rule is None:
+        return {"id": code}
+    text = document(rule)
+    summary = next(line for line in (rule.__doc__ or rule.title).splitlines() if line.strip())
+    return {
+        "id": code,
+        "name": code,
+        "shortDescription": {"text": rule.title},
+        "fullDescription": {"text": summary.strip()},
+        "help": {"text": text, "markdown": text},
+        "defaultConfiguration": {"level": _LEVELS[Level(rule.severity)]},
+    }
+
+
+def _result(item: Problem, index: int, about: str) -> dict[str, Any]:
+    location: dict[str, Any] = {"logicalLocations": [{"fullyQualifiedName": about, "kind": "module"}]}
+    if item.path is not None:
+        physical: dict[str, Any] = {"artifactLocation": {"uri": uri(item.path)}}
+        if item.line is not None:
+            physical["region"] = {"startLine": item.line, **({"startColumn": item.column} if item.column else {})}
+        location["physicalLocation"] = physical
+    return {
+        "ruleId": item.code,
+        "ruleIndex": index,
+        "level": _LEVELS[item.level],
+        "message": {"text": f"{item.message} Next: {item.do}" if item.do else item.message},
+        "locations": [location],
+        "partialFingerprints": {"ideepdoctor/v1": item.fingerprint},
+    }
+
+
+def _notification(item: Problem) -> dict[str, Any]:
+    text = f"{item.message}\n{item.do}".strip()
+    about = {} if item.level is Level.FAILED else {"associatedRule": {"id": item.code}}
+    level = "error" if item.level is Level.FAILED else "warning"
+    return {"level": level, "message": {"text": text}, "descriptor": {"id": item.code}, **about}
