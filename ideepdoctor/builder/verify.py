@@ -83,8 +83,8 @@ def verify(
     if chainer is None:
         raise ValueError(f"{lock.stack} holds no Chainer")
     _static(wheel, lock, chainer.version)
-    with _workspace(session) as work:
-        facts, target = _environment(session, wheel, lock, chainer.version, python, work, tell)
+    with workspace(session) as work:
+        facts, target = make_environment(session, wheel, lock, chainer.version, python, work, tell)
         tell("smoke test: used, right")
         facts, smoke = prove(session, target, timing=False)
         _is_ours(facts, wheel, work)
@@ -117,7 +117,7 @@ def _failed(wheel: BuiltWheel, what: str, hint: str = "") -> VerifyFailed:
 
 
 @contextlib.contextmanager
-def _workspace(session: Session) -> Iterator[str]:
+def workspace(session: Session) -> Iterator[str]:
     """A folder that is gone afterwards; those of runs that were killed go first."""
     system, root = session.system, Path(cache_folder(session.environ), "build")
     for old in root.glob("verify-*"):
@@ -146,7 +146,7 @@ class _Told(Quiet):
         self._tell(text)
 
 
-def _environment(
+def make_environment(
     session: Session, wheel: BuiltWheel, lock: Lock, chainer: str, python: str, work: str, tell: Tell
 ) -> tuple[Facts, Target]:
     """Make the environment as ``setup`` does, with the wheel; the facts are those of the interpreter it comes from."""
