@@ -22,6 +22,7 @@ from ideepdoctor.cli_options import (
     run_command,
     source_options,
     target_options,
+    words_of,
 )
 from ideepdoctor.options import Format, Output
 
@@ -51,4 +52,46 @@ def install(
     )
 
 
-PACKAGE_COMMANDS = (install,)
+def wheelhouse(
+    folder: Annotated[str, typer.Argument(metavar="DIR", help="The folder; made where there is none.")],
+    stack: Annotated[
+        str | None, typer.Option("--stack", envvar="IDEEPDOCTOR_STACK", help="Known-good stack; each Python's best.")
+    ] = None,
+    python: Annotated[
+        list[str] | None,
+        typer.Option("--python", "-p", envvar="IDEEPDOCTOR_WHEELHOUSE_PYTHONS", help="Version: 3.7; may be repeated."),
+    ] = None,
+    all_pythons: Annotated[
+        bool, typer.Option("--all-pythons", envvar="IDEEPDOCTOR_ALL_PYTHONS", help="Every Python of the stack.")
+    ] = False,
+    with_build: Annotated[
+        bool, typer.Option("--with-build", envvar="IDEEPDOCTOR_WITH_BUILD", help="Also what build needs.")
+    ] = False,
+    archive: Annotated[
+        str | None,
+        typer.Option("--archive", metavar="FILE", envvar="IDEEPDOCTOR_ARCHIVE", help="Upstream's source, too."),
+    ] = None,
+    doctor: Annotated[
+        bool, typer.Option("--doctor", envvar="IDEEPDOCTOR_WITH_DOCTOR", help="Also ideepdoctor itself.")
+    ] = False,
+    check: Annotated[
+        bool, typer.Option("--check", envvar="IDEEPDOCTOR_CHECK", help="Only say whether it is whole: 1 if not.")
+    ] = False,
+    index_url: IndexUrlOption = None,
+    format: FormatOption = Format.TEXT,
+    output: OutputOption = None,
+    verbose: VerboseOption = False,
+) -> None:
+    """Put everything that a stack needs into a folder, for machines without internet."""
+    from ideepdoctor.commands.wheelhouse import WheelhouseOptions
+    from ideepdoctor.commands.wheelhouse import wheelhouse as command
+
+    source_options(False, None, index_url)
+    pythons = tuple(word for item in python or () for word in words_of(item))
+    options = WheelhouseOptions(
+        folder, stack, pythons, all_pythons, with_build, archive, doctor, check, index_url or None
+    )
+    run_command("wheelhouse", lambda session: command(session, options), Output(format, output, verbose=verbose))
+
+
+PACKAGE_COMMANDS = (install, wheelhouse)

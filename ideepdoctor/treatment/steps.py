@@ -24,6 +24,7 @@ from ideepdoctor.treatment.file_steps import CommentLine, PutBlock, Rename, Writ
 from ideepdoctor.treatment.journal import Note
 from ideepdoctor.treatment.native_steps import ChangeRpath
 from ideepdoctor.treatment.state import existing_ancestor
+from ideepdoctor.wheelhouse.offline import refuse_incomplete, refuse_without_virtualenv
 
 MARGIN_BYTES = 50_000_000
 """Left free on a disk beside what is installed: bytecode, temporary files."""
@@ -76,6 +77,8 @@ class MakeEnvironment:
         refuse_unwritable(str(path if path.is_dir() else path.parent))
         if not os.access(self._step.python, os.X_OK):
             raise UsageError(f"{self._step.python} cannot be started", hint="name another Python: --python")
+        if self._step.tool == "virtualenv":
+            refuse_without_virtualenv(self._step.source, self._around.cache)
 
     def prepare(self) -> Note:
         """See Action."""
@@ -138,6 +141,7 @@ class InstallPackages:
 
     def verify(self) -> None:
         """See Action."""
+        refuse_incomplete(self._step.source, self._step.requirements)
         for source in self._step.snapshot:
             refuse_unwritable(source)
         copies = sum(snapshot.tree_size(source) for source in self._step.snapshot)
