@@ -13,6 +13,7 @@ import typer
 
 from ideepdoctor.cli_bench import bench_app
 from ideepdoctor.cli_bench import tune as tune_command
+from ideepdoctor.cli_build import build as build_command
 from ideepdoctor.cli_options import (
     DryRunOption,
     EmulatorOption,
@@ -52,6 +53,7 @@ app = typer.Typer(
 
 app.add_typer(bench_app)
 app.command("tune")(tune_command)
+app.command("build")(build_command)
 for _command in PACKAGE_COMMANDS:
     app.command()(_command)
 

@@ -15,8 +15,11 @@ MODULES = sorted(
 
 PURE_FOLDERS = ("rules/", "model/", "stacks/", "render/", "lint/")
 PURE_FILES = (
+    "builder/environment.py",
+    "builder/jobs.py",
     "options.py",
     "builder/levels.py",
+    "builder/recipe.py",
     "facts/loader.py",
     "facts/loader_search.py",
     "proof/statistics.py",
@@ -37,7 +40,7 @@ PURE_FILES = (
     "treatment/shellrc.py",
 )
 TOUCHES_THE_WORLD = frozenset({"os", "subprocess", "rich", "typer", "shutil", "multiprocessing", "socket", "pathlib"})
-COMMAND_LINE = ("cli.py", "cli_bench.py", "cli_options.py", "cli_packages.py", "terminal.py")
+COMMAND_LINE = ("cli.py", "cli_bench.py", "cli_build.py", "cli_options.py", "cli_packages.py", "terminal.py")
 STARTS_PROCESSES = frozenset({"subprocess", "multiprocessing", "pty", "asyncio.subprocess"})
 STARTING_CALLS = ("system", "popen", "fork", "forkpty", "posix_spawn", "posix_spawnp", "startfile")
 
