@@ -67,6 +67,7 @@ class Meter:
         stages: those of this build, in order.
         jobs: compilers at once.
         clock: seconds; for tests.
+        log: path of the log, which is said once, at the start.
     """
 
     def __init__(
@@ -75,7 +76,9 @@ class Meter:
         stages: tuple[Stage, ...],
         jobs: int = 1,
         clock: Callable[[], float] = time.monotonic,
+        log: str = "",
     ) -> None:
+        self._log = log
         self._progress, self._stages, self._clock = progress, stages, clock
         self.jobs = jobs
         self._stage: Stage | None = None
@@ -93,7 +96,8 @@ class Meter:
         """A stage begins, and the one before it has ended."""
         self.end()
         self._stage, self._begun = stage, self._clock()
-        self._progress.step(self._stages.index(stage) + 1, len(self._stages), TITLES[stage])
+        said, self._log = (f" (log: {self._log})" if self._log else ""), ""
+        self._progress.step(self._stages.index(stage) + 1, len(self._stages), TITLES[stage] + said)
 
     def end(self) -> None:
         """The stage that runs has ended."""

@@ -96,10 +96,9 @@ def _built(
     places = Places(cache, f"{cache}/build/work/{key}")
     log = BuildLog(session.system, f"{state_folder(session.environ)}/logs")
     stages = tuple(stage for stage in Stage if stage is not Stage.PREFLIGHT and (lock or stage is not Stage.VERIFY))
-    meter = Meter(session.progress, stages, request.jobs or 1)
+    meter = Meter(session.progress, stages, request.jobs or 1, log=log.path)
     log.write(f"# {session.command_line}")
     log.write(f"# {request}")
-    session.progress.detail(f"log: {log.path}")
     made = Build(session, request, interpreter.abi, _march(session, request, before.facts), lock, places, log, meter)
     try:
         with _alone(session, f"{cache}/build/locks/{key}"), _hang_up_interrupts():

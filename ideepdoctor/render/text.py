@@ -69,7 +69,7 @@ def render(report: Report, to: Console, *, fail_on: FailOn = FailOn.ERROR, detai
     if verdict := report.extra.get("verdict"):
         to.print(Text(str(verdict), style="bold"))
     for line in report.extra.get("next", ()):
-        to.print(Text(f"  {line}"))
+        to.print(Text(f"  {line}"), soft_wrap=True)  # as above
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,6 +170,10 @@ def _finding_blocks(judgement: Judgement, *, details: bool) -> list[RenderableTy
         blocks.append(Group(head, _rows([("because", unknown.reason)])))
     if details:
         blocks.extend(_rows([("skipped", f"{item.code} because of {item.because}")], 0) for item in judgement.skipped)
+        blocks.extend(
+            _rows([("accepted", f"{item.code} {item.title}: {item.found} ({item.reason})")], 0)
+            for item in judgement.suppressed
+        )
     return blocks
 
 
@@ -205,6 +209,8 @@ def _closing(report: Report, summary: Summary) -> RenderableType:
     hidden = f", {_count(summary.infos, 'note')} (-v shows)" if summary.infos else ""
     skipped = f", {_count(summary.skipped, 'check')} skipped because of them" if summary.skipped else ""
     unknown = f", {summary.unknown} undecided" if summary.unknown else ""
+    accepted = len(() if report.judgement is None else report.judgement.suppressed)
+    hidden += f", {accepted} accepted (-v shows)" if accepted else ""
     if summary.status is Status.HEALTHY:
         quick = report.facts is not None and report.facts.mode == "quick"
         word = "no fault seen (static checks only)" if quick else "no fault seen"
