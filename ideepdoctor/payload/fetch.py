@@ -50,6 +50,10 @@ class World(object):
             left = [digest for digest in wanted["sha256"] if digest not in self.files]
             if not wanted["every"] and len(left) < len(wanted["sha256"]):
                 return True
+            if not wanted["every"]:
+                # A wheel needs nothing to be built with.
+                wheels = [link.hash for link in links if link.filename.endswith(".whl")]
+                left.sort(key=lambda digest: digest not in wheels)
             for digest in left:
                 found = self.one(links, wanted, digest)
                 if found is not None:
