@@ -26,6 +26,10 @@ from ideepdoctor.cli_options import (
 )
 from ideepdoctor.options import Format, Output
 
+PruneOption = Annotated[
+    bool, typer.Option("--prune", envvar="IDEEPDOCTOR_PRUNE", help="Uninstall what only the old stack needed.")
+]
+
 
 def install(
     spec: Annotated[str, typer.Argument(metavar="ideep4py==VERSION", help="The release, or built wheel, to pin.")],
@@ -50,6 +54,56 @@ def install(
         lambda session: command(session, target, spec, dry_run=dry_run, source=source),
         Output(format, output, fail_on, verbose, yes),
     )
+
+
+def upgrade(
+    to: Annotated[
+        str | None, typer.Option("--to", envvar="IDEEPDOCTOR_TO", help="Stack; the newest right one.")
+    ] = None,
+    python: PythonOption = None,
+    prune: PruneOption = False,
+    offline: OfflineOption = False,
+    wheelhouse: WheelhouseOption = None,
+    index_url: IndexUrlOption = None,
+    emulator: EmulatorOption = None,
+    dry_run: DryRunOption = False,
+    yes: YesOption = False,
+    format: FormatOption = Format.TEXT,
+    output: OutputOption = None,
+    fail_on: FailOnOption = Threshold.ERROR,
+    verbose: VerboseOption = False,
+) -> None:
+    """Move an environment to a newer stack, after asking; undo takes it back."""
+    from ideepdoctor.commands.upgrade import MoveOptions
+    from ideepdoctor.commands.upgrade import upgrade as command
+
+    source = source_options(offline, wheelhouse, index_url)
+    options = MoveOptions(target_options(python, emulator), to, prune, dry_run, source)
+    run_command("upgrade", lambda session: command(session, options), Output(format, output, fail_on, verbose, yes))
+
+
+def downgrade(
+    to: Annotated[str, typer.Option("--to", envvar="IDEEPDOCTOR_TO", help="Name of a known-good stack.")],
+    python: PythonOption = None,
+    prune: PruneOption = False,
+    offline: OfflineOption = False,
+    wheelhouse: WheelhouseOption = None,
+    index_url: IndexUrlOption = None,
+    emulator: EmulatorOption = None,
+    dry_run: DryRunOption = False,
+    yes: YesOption = False,
+    format: FormatOption = Format.TEXT,
+    output: OutputOption = None,
+    fail_on: FailOnOption = Threshold.ERROR,
+    verbose: VerboseOption = False,
+) -> None:
+    """Move an environment to an older stack, after saying what that loses; undo takes it back."""
+    from ideepdoctor.commands.upgrade import MoveOptions
+    from ideepdoctor.commands.upgrade import downgrade as command
+
+    source = source_options(offline, wheelhouse, index_url)
+    options = MoveOptions(target_options(python, emulator), to, prune, dry_run, source)
+    run_command("downgrade", lambda session: command(session, options), Output(format, output, fail_on, verbose, yes))
 
 
 def wheelhouse(
@@ -94,4 +148,4 @@ def wheelhouse(
     run_command("wheelhouse", lambda session: command(session, options), Output(format, output, verbose=verbose))
 
 
-PACKAGE_COMMANDS = (install, wheelhouse)
+PACKAGE_COMMANDS = (install, upgrade, downgrade, wheelhouse)

@@ -147,6 +147,11 @@ def install_steps(facts: Facts, lock: Lock, requirement_names: Iterable[str]) ->
     )
 
 
+def removal_step(facts: Facts, lock: Lock, names: Sequence[str]) -> Install:
+    """Uninstall some distributions of the target, and nothing else."""
+    return Install(facts.python.executable, (), _TOOL[lock.installer], snapshot=_snapshot(facts), remove=tuple(names))
+
+
 def fix_plan(facts: Facts, judgement: Judgement, *, unsafe: bool = False) -> Plan:
     """Put together what the rules would do about the findings.
 
