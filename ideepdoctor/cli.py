@@ -474,13 +474,17 @@ def lint(
 @app.command()
 def explain(
     code: Annotated[str | None, typer.Argument(metavar="[CODE]", help="Such as IDP305; none: list all.")] = None,
+    log: Annotated[
+        str | None, typer.Option("--log", metavar="FILE", envvar="IDEEPDOCTOR_LOG", help="Log of a build; - reads it.")
+    ] = None,
     format: FormatOption = Format.TEXT,
     output: OutputOption = None,
+    verbose: VerboseOption = False,
 ) -> None:
-    """Print a rule as a document, or list the rules."""
+    """Print a rule as a document, or list the rules; or say why a build failed, by its log."""
     from ideepdoctor.commands.explain import explain as command
 
-    run_command("explain", lambda session: command(code), Output(format, output))
+    run_command("explain", lambda session: command(code, log), Output(format, output, verbose=verbose))
 
 
 @app.command()

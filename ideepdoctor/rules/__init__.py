@@ -65,6 +65,56 @@ from ideepdoctor.rules.idp703 import IDP703
 from ideepdoctor.rules.idp704 import IDP704
 from ideepdoctor.rules.idp705 import IDP705
 from ideepdoctor.rules.idp709 import IDP709
+from ideepdoctor.rules.idp801 import IDP801
+from ideepdoctor.rules.idp802 import IDP802
+from ideepdoctor.rules.idp803 import IDP803
+from ideepdoctor.rules.idp804 import IDP804
+from ideepdoctor.rules.idp805 import IDP805
+from ideepdoctor.rules.idp806 import IDP806
+from ideepdoctor.rules.idp807 import IDP807
+from ideepdoctor.rules.idp808 import IDP808
+from ideepdoctor.rules.idp809 import IDP809
+from ideepdoctor.rules.idp810 import IDP810
+from ideepdoctor.rules.idp811 import IDP811
+from ideepdoctor.rules.idp812 import IDP812
+from ideepdoctor.rules.idp813 import IDP813
+from ideepdoctor.rules.idp814 import IDP814
+from ideepdoctor.rules.idp815 import IDP815
+from ideepdoctor.rules.idp816 import IDP816
+from ideepdoctor.rules.idp817 import IDP817
+from ideepdoctor.rules.idp818 import IDP818
+from ideepdoctor.rules.idp819 import IDP819
+from ideepdoctor.rules.idp820 import IDP820
+from ideepdoctor.rules.idp821 import IDP821
+from ideepdoctor.rules.idp822 import IDP822
+from ideepdoctor.rules.idp823 import IDP823
+from ideepdoctor.rules.idp824 import IDP824
+
+BUILD_RULES: tuple[type[Rule], ...] = (
+    IDP801,
+    IDP802,
+    IDP803,
+    IDP804,
+    IDP805,
+    IDP806,
+    IDP807,
+    IDP808,
+    IDP809,
+    IDP810,
+    IDP811,
+    IDP812,
+    IDP813,
+    IDP814,
+    IDP815,
+    IDP816,
+    IDP817,
+    IDP818,
+    IDP819,
+    IDP821,
+    IDP822,
+    IDP823,
+)
+"""Those about a build from source: what it needs before it starts, and what its log says."""
 
 RULES: tuple[type[Rule], ...] = (
     IDP101,
@@ -129,4 +179,7 @@ RULES: tuple[type[Rule], ...] = (
     IDP704,
     IDP705,
     IDP709,
+    IDP820,
+    IDP824,
+    *BUILD_RULES,
 )

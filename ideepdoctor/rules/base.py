@@ -55,6 +55,10 @@ class Rule(ABC):
         """The rule's code, which is the class's name."""
         return cls.__name__
 
+    def concerns(self, facts: Facts) -> bool:
+        """Whether there is anything here to judge; a rule that does not concern these facts has no outcome at all."""
+        return True
+
     @abstractmethod
     def check(self, facts: Facts) -> Iterator[Finding]:
         """Yield a finding for each fault. Raises Unknown where a needed fact is not known."""

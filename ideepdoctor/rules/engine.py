@@ -18,7 +18,8 @@ def judge(facts: Facts, rules: Iterable[type[Rule]], wanted: frozenset[str] | No
         wanted: codes to report; the others still run where a wanted rule requires them. None: all.
 
     Returns:
-        The outcomes; findings sorted by severity, then code. A rule that raises is unknown, with the exception named.
+        The outcomes; findings sorted by severity, then code. A rule that raises is unknown, with the exception named;
+        one that does not concern these facts has none.
     """
     findings: list[Finding] = []
     skipped: list[Skipped] = []
@@ -27,6 +28,8 @@ def judge(facts: Facts, rules: Iterable[type[Rule]], wanted: frozenset[str] | No
     failed: set[str] = set()
     for rule in rules:
         code = rule.code()
+        if not rule().concerns(facts):
+            continue
         because = next((needed for needed in rule.requires if needed in failed), None)
         if because is not None:
             failed.add(code)

@@ -111,7 +111,7 @@ _SOURCES = (
     _after("IDP808", r"cannot find -lmklml\w*|'?-lmklml\w*'? (?:nicht gefunden|introuvable)", "-lmklml"),
     _of("IDP809", r"file INSTALL cannot find", "file INSTALL cannot find"),
     _of("IDP809", rf"(?:{_AT}|undefined (?:reference to|symbol:) )'?cblas_sgemm_alloc\b", "cblas_sgemm_alloc"),
-    _after("IDP822", rf"{_AT}\bmkldnn(?:_types|_debug)?\.h(?:pp)? ?: ", "mkldnn"),
+    _after("IDP822", rf"{_AT}\b(?:ideep|mkldnn(?:_types|_debug)?)\.h(?:pp)? ?: ", "mkldnn", "ideep"),
     _after("IDP822", r"cannot find -lmkldnn\b", "-lmkldnn"),
 )
 _COMPILING = (

@@ -1,0 +1,63 @@
+"""IDP803: git is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ideepdoctor.model.build import BuildFacts
+from ideepdoctor.model.facts import Facts
+from ideepdoctor.model.findings import Finding, Severity
+from ideepdoctor.rules.base import Example
+from ideepdoctor.rules.building import BuildRule, Cure, logged, planned
+from ideepdoctor.rules.distro import GIT, install
+
+LEAST = (1, 8)
+"""Upstream's server gives any commit by its hash; git asks for one since 1.8.3."""
+_OTHERWISE = "or bring the source: --source FOLDER_OR_ARCHIVE"
+
+
+class IDP803(BuildRule):
+    """Upstream's source, and MKL-DNN's at its pinned commit, come by git.
+
+    What it checks
+        ``git --version`` where something must be fetched; in a log, a shell's or Python's word that there is no git.
+
+    Why it matters
+        The archive of a tag that the server offers for download is no way round: it lacks MKL-DNN, which is a
+        submodule.
+
+    How to fix
+        Install git, or bring a complete folder or archive: ``ideepdoctor build --source FOLDER_OR_ARCHIVE``.
+
+    References
+        Documentation of git: git-submodule.
+    """
+
+    title = "git is missing or too old"
+    severity = Severity.ERROR
+    ok = (Example("it is there", planned()), Example("a folder needs none", planned(git=None)))
+    bad = (
+        Example("none", planned(git="")),
+        Example("of 2012", planned(git="1.7.10")),
+        Example("in a log", logged("IDP803", "sh: git: command not found")),
+    )
+
+    def before(self, build: BuildFacts, facts: Facts) -> Iterator[Finding]:
+        """None, or one from before commits could be asked for."""
+        if build.git is None or _numbers(build.git) >= LEAST:
+            return
+        yield self.finding(
+            found=f"git {build.git}" if build.git else "no git on PATH",
+            needed="git 1.8.3 or later",
+            consequence="the source cannot be fetched",
+            next_step=f"{install(facts.platform.os_name, GIT)}; {_OTHERWISE}",
+        )
+
+    def cure(self, line: str, build: BuildFacts, facts: Facts) -> Cure:
+        """The same in a log."""
+        step = f"{install(facts.platform.os_name, GIT)}; {_OTHERWISE}"
+        return Cure("git", "the source of iDeep or of MKL-DNN was not fetched", step)
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in version.split(".")[:2] if part.isdigit())
