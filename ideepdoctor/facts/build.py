@@ -17,8 +17,9 @@ from ideepdoctor.builder.jobs import cpus_of, jobs_for, memory_of
 from ideepdoctor.builder.march import UnusableMarch, march_of
 from ideepdoctor.builder.mkl import look
 from ideepdoctor.builder.pins import program_pins, version_of
-from ideepdoctor.builder.recipe import SOURCE_URL, is_commit, release_of
-from ideepdoctor.builder.trees import is_local, ref_of
+from ideepdoctor.builder.recipe import SOURCE_URL, is_commit, release_for, release_of
+from ideepdoctor.builder.source import Kind, kind_of
+from ideepdoctor.builder.urls import is_address
 from ideepdoctor.errors import CouldNotCheck
 from ideepdoctor.facts.build_network import missing_tools, reach_source, source_is_kept
 from ideepdoctor.facts.cpu import build_cpu
@@ -68,21 +69,28 @@ def collect_build(
         facts: of the target, where they are known: processor and limits.
 
     Raises:
-        UsageError: no release of ideep4py is right with the Chainer that was asked for.
+        UsageError: there is no such source, or no release of ideep4py for the Chainer that was asked for.
         OSError: no temporary folder can be made.
     """
     path = environ.get("PATH", os.defpath)
     cpu, limits = (_cpu(), _limits()) if facts is None else (facts.cpu, facts.limits)
-    ref = ref_of(request)
+    kind = kind_of(request.source or SOURCE_URL, request.ref)
+    ref = request.ref or (release_for(request.chainer).ref if kind is Kind.GIT else None)
     release = release_of(ref) if ref else None
     cache = cache_folder(environ)
-    fetched = not is_local(request) and not source_is_kept(cache, request)
-    git = _first(path, "git") if fetched else ""
+    tree = Path(request.source or "")
+    mkldnn = _has_mkldnn(tree) if kind is Kind.FOLDER else None
+    fetched = kind is Kind.GIT and not source_is_kept(cache, request)
+    url = (request.source or SOURCE_URL) if fetched else None
+    if mkldnn is False:
+        url = request.mkldnn_source or _named_mkldnn(tree)
+    needs_git = fetched or mkldnn is False
+    git = _first(path, "git") if needs_git else ""
     with ThreadPoolExecutor(max_workers=4) as pool:
         compiling = pool.submit(_compiling, system, path, request.march, cpu)
         headers = pool.submit(_headers, system, request.python)
-        url = request.source or SOURCE_URL
-        source = pool.submit(reach_source, system, environ, git, url, ref) if fetched else None
+        wanted = ref if fetched and ref and not is_commit(ref) else None
+        source = pool.submit(reach_source, system, environ, git, url, wanted) if url else None
         tools = pool.submit(missing_tools, system, environ, cache, request)
         folder, minor = headers.result()
         trouble, ref_found = (None, None) if source is None else source.result()
@@ -90,7 +98,6 @@ def collect_build(
         compiler = compiling.result()
     troubles = [text for text in (trouble, index_trouble) if text]
     memory = memory_of(limits)
-    tree = Path(request.source or "")
     needless = trouble is None and index_trouble is None
     return BuildFacts(
         request=request,
@@ -98,7 +105,7 @@ def collect_build(
         compiler_version=compiler.version,
         compiler_works=compiler.works,
         headers=folder,
-        git=_version_of(system, git) if fetched else None,
+        git=_version_of(system, git) if needs_git else None,
         make=_version_of(system, _first(path, "make", "gmake")),
         cmake="" if "cmake" in absent else version_of(program_pins(), "cmake"),
         swig="" if "swig" in absent else version_of(program_pins(), "swig"),
@@ -112,9 +119,9 @@ def collect_build(
         march_error=compiler.march_error,
         cpu_vendor=cpu.vendor,
         ref=ref,
-        ref_found=ref_found if ref and not is_commit(ref) else None,
+        ref_found=ref_found,
         release=release.version if release else None,
-        mkldnn_present=_has_mkldnn(tree) if request.source and tree.is_dir() else None,
+        mkldnn_present=mkldnn,
         mkl_missing=look(request.mkl)[1] if request.mkl not in ("wheel", "none", "auto") else (),
     )
 
@@ -205,6 +212,12 @@ def _numbers(line: str) -> tuple[int, ...]:
 def _has_mkldnn(tree: Path) -> bool:
     """Whether a folder of upstream's source holds MKL-DNN's, where either layout has it."""
     return any((tree / inner / "CMakeLists.txt").is_file() for inner in ("mkl-dnn", "python/external/mkldnn/source"))
+
+
+def _named_mkldnn(tree: Path) -> str | None:
+    """Where a folder of the source says that MKL-DNN is to be fetched from; None: it does not say."""
+    found = re.search(r'\[submodule "mkl-dnn"\][^[]*?\burl *= *(\S+)', _read(str(tree / ".gitmodules")))
+    return found[1] if found and is_address(found[1]) else None
 
 
 def _first(path: str, *names: str) -> str:

@@ -57,8 +57,8 @@ class IDP820(Rule):
     )
 
     def concerns(self, facts: Facts) -> bool:
-        """Whether the installed ideep4py is one that was built."""
-        return facts.built is not None
+        """Whether the installed ideep4py is one that was built, and no other is being built."""
+        return facts.built is not None and facts.build is None
 
     def check(self, facts: Facts) -> Iterator[Finding]:
         """Compare the flags."""
