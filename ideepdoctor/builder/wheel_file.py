@@ -108,6 +108,8 @@ def _take(wheel: WheelFile, name: str, data: bytes) -> None:
 
 
 def _is_offered(name: str, data: bytes) -> bool:
-    """Whether SWIG made a class or function of this name: a string of the extension, alone or after a module's."""
-    pattern = rb"(?:[\0.]|_wrap_|_wrap_new_)" + name.encode("ascii") + rb"\0"
-    return re.search(pattern, data) is not None
+    """Whether SWIG made a class or function of this name: a string of the extension, alone or after a module's.
+
+    Linkers keep a string that is another one's end only once, so more may stand before it.
+    """
+    return re.search(rb"(?<![A-Za-z0-9])" + name.encode("ascii") + rb"\0", data) is not None
