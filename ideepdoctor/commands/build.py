@@ -2,29 +2,24 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-import signal
-from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ideepdoctor.builder.failure import explained, of_system, with_log
 from ideepdoctor.builder.jobs import Jobs, cpus_of, jobs_for, memory_of
-from ideepdoctor.builder.log import BuildLog
-from ideepdoctor.builder.pipeline import Build, Outcome, Places
-from ideepdoctor.builder.progress import Meter
+from ideepdoctor.builder.mkl import AUTO
+from ideepdoctor.commands.build_run import Builder, Done, build_codes
 from ideepdoctor.commands.build_target import interpreter_for
 from ideepdoctor.commands.session import Session, examine, judge_all
-from ideepdoctor.errors import BuildFailed, Busy, DoctorError, Interrupted, UsageError
-from ideepdoctor.model.build import BuildRequest, Stage
+from ideepdoctor.errors import DoctorError, UsageError
+from ideepdoctor.model.build import BuildRequest, March
 from ideepdoctor.model.facts import Facts
 from ideepdoctor.model.findings import Severity
 from ideepdoctor.model.report import Report
 from ideepdoctor.render.build import lines, plan_lines
 from ideepdoctor.targets.target import Target
-from ideepdoctor.treatment.state import cache_folder, existing_ancestor, locked, state_folder
+from ideepdoctor.treatment.state import cache_folder, existing_ancestor
 
 if TYPE_CHECKING:
     from ideepdoctor.model.facts import Interpreter
@@ -75,7 +70,7 @@ def build(session: Session, options: BuildOptions) -> Report:
     lock = _lock(interpreter.abi, request)
     facts = _looked(session, request, interpreter)
     jobs = _jobs(facts, request)
-    judgement = judge_all(facts, _codes())
+    judgement = judge_all(facts, build_codes())
     before = Report("build", facts=facts, judgement=judgement)
     if any(item.severity is Severity.ERROR for item in judgement.findings):
         return replace(before, extra={"verdict": "nothing was changed", "build": _asked(request)})
@@ -84,101 +79,8 @@ def build(session: Session, options: BuildOptions) -> Report:
         data = {**_asked(request), "jobs": asdict(jobs), "cache": cache_folder(session.environ)}
         extra = {"verdict": "nothing was changed (--dry-run)", "build": data}
         return replace(before, body=tuple(plan_lines(data)), extra=extra)
-    return _built(session, request, interpreter, lock, before)
-
-
-def _built(
-    session: Session, request: BuildRequest, interpreter: Interpreter, lock: Lock | None, before: Report
-) -> Report:
-    assert before.facts is not None
-    cache = cache_folder(session.environ)
-    key = _work_key(request, interpreter)
-    places = Places(cache, f"{cache}/build/work/{key}")
-    log = BuildLog(session.system, f"{state_folder(session.environ)}/logs")
-    stages = tuple(stage for stage in Stage if stage is not Stage.PREFLIGHT and (lock or stage is not Stage.VERIFY))
-    meter = Meter(session.progress, stages, request.jobs or 1, log=log.path)
-    log.write(f"# {session.command_line}")
-    log.write(f"# {request}")
-    made = Build(session, request, interpreter.abi, _march(session, request, before.facts), lock, places, log, meter)
-    try:
-        with _alone(session, f"{cache}/build/locks/{key}"), _hang_up_interrupts():
-            if request.fresh:
-                session.system.remove_tree(places.work)
-            session.system.make_folder(places.work)
-            outcome = _carried_out(session, made, before.facts)
-            session.system.remove_tree(places.work)
-    except DoctorError as error:
-        raise with_log(error, log.path) from error
-    return _report(session, request, before, outcome, log.path)
-
-
-def _carried_out(session: Session, made: Build, facts: Facts) -> Outcome:
-    """Run it; of a failed one the work folder goes, of an interrupted one it stays."""
-    try:
-        return made.run()
-    except KeyboardInterrupt as error:
-        raise Interrupted(
-            f"interrupted ({made.meter.stage or 'build'}); what is compiled is kept",
-            hint=f"the same command goes on from there: {session.command_line}\n--fresh begins anew",
-            context={"work": made.places.work},
-        ) from error
-    except OSError as error:
-        failure: DoctorError = of_system(error)
-    except DoctorError as error:
-        failure = error
-    with contextlib.suppress(OSError):
-        session.system.remove_tree(made.places.work)
-    raise _told(failure, made, facts)
-
-
-def _told(failure: DoctorError, made: Build, facts: Facts) -> DoctorError:
-    if not isinstance(failure, BuildFailed):
-        return failure
-    made.log.write(f"# {failure.message}")
-    return explained(
-        failure,
-        made.meter.stage,
-        made.log.lines,
-        made.log.path,
-        facts,
-        lambda found: judge_all(found, _codes()).findings,
-        made.request,
-    )
-
-
-@contextlib.contextmanager
-def _alone(session: Session, folder: str) -> Iterator[None]:
-    """Keep another build of the very same away. Raises Busy."""
-    with contextlib.ExitStack() as stack:
-        try:
-            stack.enter_context(locked(session.system, folder))
-        except Busy as error:
-            raise Busy(
-                error.message.replace("another ideepdoctor is at work", "the same build is running already"),
-                hint="wait until it has finished: this command gives its wheel then",
-                context=error.context,
-            ) from error
-        yield
-
-
-@contextlib.contextmanager
-def _hang_up_interrupts() -> Iterator[None]:
-    """A terminal that is closed ends a build like Ctrl-C; under nohup it does not."""
-
-    def interrupt(_number: int, _frame: object) -> None:
-        raise KeyboardInterrupt
-
-    try:
-        before = signal.getsignal(signal.SIGHUP)
-        if before is not signal.SIG_IGN:
-            signal.signal(signal.SIGHUP, interrupt)
-    except ValueError:  # not the main thread: a test, or a program that uses this one
-        yield
-        return
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGHUP, before)
+    builder = Builder(session, interpreter, _march(session, request, facts), lock, facts)
+    return _report(session, request, before, builder.build(request))
 
 
 def _request(session: Session, options: BuildOptions, interpreter: Interpreter) -> BuildRequest:
@@ -187,6 +89,8 @@ def _request(session: Session, options: BuildOptions, interpreter: Interpreter) 
         local = Path(session.cwd, Path(source).expanduser())
         source = str(local) if local.exists() else source
     mkl = options.mkl
+    if mkl == AUTO and not options.verify:
+        raise UsageError("--mkl auto measures what is proved", hint="leave --no-verify out, or --mkl wheel or none")
     if mkl not in _MKL_WORDS:
         folder = Path(session.cwd, Path(mkl).expanduser())
         if not folder.is_dir():
@@ -244,25 +148,12 @@ def _jobs(facts: Facts, request: BuildRequest) -> Jobs:
     return jobs_for(cpus_of(facts.limits), memory_of(facts.limits), request.jobs)
 
 
-def _march(session: Session, request: BuildRequest, facts: Facts) -> Any:
+def _march(session: Session, request: BuildRequest, facts: Facts) -> March:
     if facts.build is not None and facts.build.march is not None:
         return facts.build.march
     from ideepdoctor.builder.march import march_of
 
     return march_of(session.system, "c++", request.march, facts.cpu)
-
-
-def _work_key(request: BuildRequest, interpreter: Interpreter) -> str:
-    from ideepdoctor.builder.cache import key_of
-
-    same = replace(request, output="", jobs=None, verify=True, fresh=False, python=interpreter.real_path)
-    return key_of(request=asdict(same), abi=interpreter.abi)
-
-
-def _codes() -> frozenset[str]:
-    from ideepdoctor.rules import RULES
-
-    return frozenset(rule.code() for rule in RULES if rule.code().startswith("IDP8"))
 
 
 def _asked(request: BuildRequest) -> dict[str, Any]:
@@ -280,8 +171,10 @@ def _asked(request: BuildRequest) -> dict[str, Any]:
     }
 
 
-def _report(session: Session, request: BuildRequest, before: Report, outcome: Outcome, log: str) -> Report:
-    wheel = outcome.wheel
+def _report(session: Session, request: BuildRequest, before: Report, done: Done) -> Report:
+    from ideepdoctor.builder.compare import worth_trying
+
+    outcome, wheel = done.outcome, done.outcome.wheel
     data = {
         **_asked(request),
         "wheel": asdict(wheel),
@@ -289,10 +182,13 @@ def _report(session: Session, request: BuildRequest, before: Report, outcome: Ou
         "release": outcome.tree.release,
         "jobs": request.jobs,
         "seconds": {str(stage): round(spent, 1) for stage, spent in outcome.seconds.items()},
-        "log": log,
+        "log": done.log,
+        "choice": done.choice,
     }
     how = "proved: smoke and certify are right in a fresh environment" if wheel.proof else "NOT PROVED (--no-verify)"
     verdict = f"BUILT: {wheel.name}{' (kept from an earlier build)' if outcome.from_cache else ''}; {how}"
     steps = [f"use it: ideepdoctor setup --wheelhouse {request.output}", f"or: pip install {wheel.path}"]
+    if before.facts is not None and before.facts.build is not None and (more := worth_trying(before.facts.build)):
+        steps.append(more)
     extra = {"build": data, "verdict": verdict, "next": steps}
     return replace(before, body=tuple(lines(data)), extra=extra)

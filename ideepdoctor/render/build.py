@@ -47,7 +47,7 @@ def lines(data: Mapping[str, Any]) -> Iterator[str]:
     )
     yield _row("made for", f"{wheel['tag']}, NumPy {wheel['numpy']} and later")
     yield _row("runs on", "processors with " + " ".join(wheel["cpu_flags"]))
-    yield _row("mkl", f"{wheel['mkl']}")
+    yield _row("mkl", data["choice"] or wheel["mkl"])
     for number, text in enumerate(wheel["proof"]):
         yield _row("proof" if number == 0 else "", text)
     spent = ", ".join(f"{name} {seconds:.0f} s" for name, seconds in data["seconds"].items())
