@@ -15,6 +15,8 @@ from ideepdoctor.cli_bench import bench_app
 from ideepdoctor.cli_bench import tune as tune_command
 from ideepdoctor.cli_build import build as build_command
 from ideepdoctor.cli_options import (
+    AlsoOption,
+    BaselineOption,
     DryRunOption,
     EmulatorOption,
     FailOnOption,
@@ -27,6 +29,7 @@ from ideepdoctor.cli_options import (
     VerboseOption,
     WheelhouseOption,
     YesOption,
+    also_of,
     run_command,
     source_options,
     target_options,
@@ -156,9 +159,11 @@ def diagnose(
     ignore: Annotated[
         str, typer.Option("--ignore", envvar="IDEEPDOCTOR_IGNORE", help="Codes or families to leave out.")
     ] = "",
+    baseline: BaselineOption = None,
     emulator: EmulatorOption = None,
     format: FormatOption = Format.TEXT,
     output: OutputOption = None,
+    also: AlsoOption = None,
     fail_on: FailOnOption = Threshold.ERROR,
     verbose: VerboseOption = False,
 ) -> None:
@@ -169,7 +174,8 @@ def diagnose(
     options = DiagnoseOptions(
         target_options(python, emulator), facts, save_facts, quick, words_of(select), words_of(ignore)
     )
-    run_command("diagnose", lambda session: command(session, options), Output(format, output, fail_on, verbose))
+    answer = Output(format, output, fail_on, verbose, baseline=baseline, also=also_of(also))
+    run_command("diagnose", lambda session: command(session, options), answer)
 
 
 @app.command()

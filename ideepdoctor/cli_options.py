@@ -44,6 +44,14 @@ FailOnOption = Annotated[
 VerboseOption = Annotated[
     bool, typer.Option("--verbose", "-v", envvar="IDEEPDOCTOR_VERBOSE", help="Evidence, notes, commands started.")
 ]
+AlsoOption = Annotated[
+    list[str] | None,
+    typer.Option("--also", metavar="FORMAT:FILE", envvar="IDEEPDOCTOR_ALSO", help="Write it in this format, too."),
+]
+BaselineOption = Annotated[
+    str | None,
+    typer.Option("--baseline", metavar="FILE", envvar="IDEEPDOCTOR_BASELINE", help="Only what is not in it counts."),
+]
 YesOption = Annotated[bool, typer.Option("--yes", "-y", envvar="IDEEPDOCTOR_YES", help="Do not ask.")]
 DryRunOption = Annotated[
     bool, typer.Option("--dry-run", "-n", envvar="IDEEPDOCTOR_DRY_RUN", help="Show the plan, change nothing.")
@@ -91,3 +99,15 @@ def source_options(offline: bool, wheelhouse: str | None, index_url: str | None)
 def words_of(text: str) -> tuple[str, ...]:
     """The words of a list with commas or blanks between them."""
     return tuple(word for word in text.replace(",", " ").split() if word)
+
+
+def also_of(words: list[str] | None) -> tuple[tuple[Format, str], ...]:
+    """Formats and files of ``--also``. Raises typer.BadParameter."""
+    found = []
+    for word in words or ():
+        form, colon, path = word.partition(":")
+        if form not in list(Format) or not colon or not path:
+            known = ", ".join(Format)
+            raise typer.BadParameter(f"{word!r} is not FORMAT:FILE with a FORMAT of {known}", param_hint="--also")
+        found.append((Format(form), path))
+    return tuple(found)

@@ -34,6 +34,8 @@ class Output:
         fail_on: the mildest severity that makes the exit code 1.
         verbose: evidence, notes and the commands that were started.
         yes: do not ask.
+        baseline: a report whose findings are known and count no more.
+        also: further formats, and the files that they are written to.
     """
 
     format: Format
@@ -41,3 +43,5 @@ class Output:
     fail_on: str = "error"
     verbose: bool = False
     yes: bool = False
+    baseline: str | None = None
+    also: tuple[tuple[Format, str], ...] = ()

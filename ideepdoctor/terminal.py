@@ -10,6 +10,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
@@ -23,7 +24,13 @@ from ideepdoctor.system import RealSystem
 
 if TYPE_CHECKING:
     from ideepdoctor.commands.session import Session
+    from ideepdoctor.model.accept import Accepted
     from ideepdoctor.treatment.progress import Progress
+
+JUDGING = frozenset(
+    {"setup", "diagnose", "fix", "install", "upgrade", "downgrade", "smoke", "certify", "guard", "libs"}
+)
+"""Commands whose findings a project may accept (those of ``lint`` are accepted in the program)."""
 
 
 def run(name: str, command: Callable[[Session], Report], output: Output) -> NoReturn:
@@ -42,7 +49,9 @@ def run(name: str, command: Callable[[Session], Report], output: Output) -> NoRe
         signal.signal(signal.SIGTERM, _interrupted)
     progress = _progress(output)
     try:
+        known = _accepted(name, output)
         report = command(_session(output, progress))
+        report = report if known is None else _without(report, known)
     except DoctorError as error:
         failure = Failure(error.code, error.message, error.hint, int(error.exit_code), error.context)
         report = Report(name, failure=failure)
@@ -54,6 +63,8 @@ def run(name: str, command: Callable[[Session], Report], output: Output) -> NoRe
     progress.close()
     code = summarize(report, fail_on).exit_code
     try:
+        for form, path in output.also:
+            _write_also(report, replace(output, format=form, path=path), fail_on)
         _print(report, output, fail_on)
         sys.stdout.flush()
     except BrokenPipeError:
@@ -61,6 +72,27 @@ def run(name: str, command: Callable[[Session], Report], output: Output) -> NoRe
     except OSError as error:
         code = cannot_write(error)
     raise typer.Exit(code)
+
+
+def _accepted(name: str, output: Output) -> Accepted | None:
+    """What was accepted before, read before anything is done; None for commands that judge no environment."""
+    if name not in JUDGING:
+        return None
+    from ideepdoctor.commands.settings import accepted
+
+    return accepted(_cwd(), os.environ, output.baseline)
+
+
+def _without(report: Report, known: Accepted) -> Report:
+    from datetime import UTC, datetime
+
+    from ideepdoctor.model.accept import accept, as_data, unused
+
+    if report.judgement is None:
+        return report
+    judgement = accept(report.judgement, known, datetime.now(tz=UTC).date())
+    left = [as_data(ignore) for ignore in unused(report.judgement, known)]
+    return replace(report, judgement=judgement, extra={**report.extra, **({"unused_ignores": left} if left else {})})
 
 
 def _interrupted(_number: int, _frame: object) -> None:
@@ -177,6 +209,12 @@ def _print(report: Report, output: Output, fail_on: FailOn) -> None:
         from ideepdoctor.render.text import console, render
 
         render(report, console(error=report.failure is not None), fail_on=fail_on, details=output.verbose)
+
+
+def _write_also(report: Report, output: Output, fail_on: FailOn) -> None:
+    """One of the files of ``--also``: errors too, so that a job that failed shows why."""
+    text = _text(report, output, fail_on)
+    RealSystem().write_file(str(Path(output.path or "").absolute()), text.encode("utf-8", "surrogateescape"))
 
 
 def _text(report: Report, output: Output, fail_on: FailOn) -> str:

@@ -123,3 +123,37 @@ def test_every_option_has_a_variable():
             [declared] = hints[name].__metadata__
             if type(declared).__name__ == "OptionInfo":
                 assert str(declared.envvar).startswith("IDEEPDOCTOR_"), f"{info.callback.__name__} {name}"
+
+
+HOST = str(ROOT / "tests" / "hosts" / "py311-nothing.json")
+
+
+def test_one_run_writes_every_format_that_is_asked_for_and_its_report_is_a_baseline(tmp_path):
+    words = ["diagnose", "--facts", HOST, "--format", "json", "--also", "junit:a.xml", "--also", "text:a.txt"]
+    done = run(*words, cwd=tmp_path)
+    jsonschema.validate(json.loads(done.stdout), SCHEMA)
+    assert done.returncode == 1
+    assert "<testsuites" in (tmp_path / "a.xml").read_text("utf-8")
+    assert "IDP201" in (tmp_path / "a.txt").read_text("utf-8")
+    (tmp_path / "base.json").write_text(done.stdout)
+    again = run("diagnose", "--facts", HOST, "--baseline", "base.json", cwd=tmp_path)
+    assert (again.returncode, "IDP201" in again.stdout) == (0, False)
+    assert "accepted (-v shows)" in again.stdout
+
+
+def test_a_setting_accepts_a_finding_and_a_wrong_one_stops_before_anything_is_done(tmp_path):
+    (tmp_path / "ideepdoctor.toml").write_text('[[ignore]]\ncode = "IDP201"\nreason = "NumPy will do"\n')
+    done = run("diagnose", "--facts", HOST, "--format", "json", cwd=tmp_path)
+    document = json.loads(done.stdout)
+    assert "IDP201" not in [item["code"] for item in document["findings"]]
+    assert [item["reason"] for item in document["suppressed"] if item["code"] == "IDP201"] == ["NumPy will do"]
+    (tmp_path / "ideepdoctor.toml").write_text('[[ignore]]\ncode = "IDP201"\n')
+    refused = run("diagnose", "--facts", HOST, "--format", "json", cwd=tmp_path)
+    assert (refused.returncode, json.loads(refused.stdout)["error"]["code"]) == (2, "usage")
+
+
+@pytest.mark.parametrize("word", ["json", "yaml:x", "json:"])
+def test_what_is_no_format_and_file_is_refused(word, tmp_path):
+    done = run("diagnose", "--facts", HOST, "--also", word, cwd=tmp_path)
+    assert (done.returncode, "FORMAT:FILE" in done.stderr) == (2, True)
+    assert list(tmp_path.iterdir()) == []

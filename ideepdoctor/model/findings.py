@@ -80,6 +80,21 @@ class NotKnown:
 
 
 @dataclass(frozen=True, slots=True)
+class Suppressed:
+    """A finding, or an undecided rule, that somebody has accepted: listed, and not counted."""
+
+    code: str
+    severity: Severity | None
+    """None: the rule could not be decided."""
+    title: str
+    found: str
+    """What is there, or why it could not be decided."""
+    reason: str
+    """Why it was accepted."""
+    fingerprint: str
+
+
+@dataclass(frozen=True, slots=True)
 class Judgement:
     """The outcomes of all rules on one set of facts."""
 
@@ -88,6 +103,8 @@ class Judgement:
     unknown: tuple[NotKnown, ...] = ()
     ok: tuple[str, ...] = ()
     """Codes of the rules that hold."""
+    suppressed: tuple[Suppressed, ...] = ()
+    """What was found and accepted before."""
 
     def worst(self) -> Severity | None:
         """The worst severity among the findings; None where there are none."""

@@ -8,6 +8,7 @@ from dataclasses import asdict
 from typing import Any
 
 from ideepdoctor import __version__
+from ideepdoctor.model.accept import fingerprints
 from ideepdoctor.model.findings import Finding, Judgement
 from ideepdoctor.model.plan import Plan
 from ideepdoctor.model.report import REPORT_SCHEMA, REPORT_SCHEMA_VERSION, Report
@@ -30,9 +31,16 @@ def envelope(report: Report, fail_on: FailOn = FailOn.ERROR) -> dict[str, Any]:
         "tool": {"name": "ideepdoctor", "version": __version__, "command": report.command},
         "target": _target(report),
         "summary": asdict(summarize(report, fail_on)),
-        "findings": [_finding(item) for item in judgement.findings],
+        "findings": [
+            {**_finding(item), "fingerprint": digest}
+            for item, digest in zip(judgement.findings, fingerprints(judgement.findings), strict=True)
+        ],
         "skipped": [asdict(item) for item in judgement.skipped],
-        "unknown": [asdict(item) for item in judgement.unknown],
+        "unknown": [
+            {**asdict(item), "fingerprint": digest}
+            for item, digest in zip(judgement.unknown, fingerprints(judgement.unknown), strict=True)
+        ],
+        "suppressed": [asdict(item) for item in judgement.suppressed],
         "plan": None if report.plan is None else plan_as_data(report.plan),
         "proof": None if report.smoke is None else asdict(report.smoke),
         "error": None if report.failure is None else asdict(report.failure),

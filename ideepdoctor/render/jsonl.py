@@ -22,4 +22,6 @@ def _records(report: Report, fail_on: FailOn) -> Iterator[dict[str, Any]]:
     about = {"command": report.command, "subject": subject(report)}
     for item in problems(report):
         yield {"record": "problem", **about, **asdict(item)}
+    for known in () if report.judgement is None else report.judgement.suppressed:
+        yield {"record": "accepted", **about, **asdict(known)}
     yield {"record": "summary", "tool_version": __version__, **about, **asdict(summarize(report, fail_on))}

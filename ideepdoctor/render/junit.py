@@ -19,7 +19,8 @@ def render(report: Report, fail_on: FailOn = FailOn.ERROR) -> str:
     """One ``testsuites`` document.
 
     A rule with a finding that counts (``fail_on``) fails, one with milder findings passes and tells them as its
-    output; undecided rules and an error that ended the command are errors; rules that were skipped are skipped.
+    output; undecided rules and an error that ended the command are errors; rules that were
+    skipped, and what was accepted, are skipped.
     """
     root = Xml.Element("testsuites", name="ideepdoctor")
     suite = Xml.SubElement(root, "testsuite", name=_clean(f"ideepdoctor {report.command}"))
@@ -30,10 +31,11 @@ def render(report: Report, fail_on: FailOn = FailOn.ERROR) -> str:
         by_code.setdefault(item.code, []).append(item)
     judgement = report.judgement
     skipped = {} if judgement is None else {item.code: item.because for item in judgement.skipped}
+    accepted = {} if judgement is None else {item.code: item.reason for item in judgement.suppressed}
     passed = () if judgement is None else judgement.ok
     titles = {rule.code(): rule.title for rule in EVERYTHING}
     counts = {"tests": 0, "failures": 0, "errors": 0, "skipped": 0}
-    for code in sorted({*by_code, *skipped, *passed}):
+    for code in sorted({*by_code, *skipped, *passed, *accepted}):
         here = by_code.get(code, [])
         title = titles.get(code) or next((item.title for item in here), "")
         case = Xml.SubElement(suite, "testcase", name=_clean(f"{code} {title}".strip()), classname="ideepdoctor")
@@ -43,6 +45,9 @@ def render(report: Report, fail_on: FailOn = FailOn.ERROR) -> str:
         elif code in skipped:
             counts["skipped"] += 1
             Xml.SubElement(case, "skipped", message=f"because of {skipped[code]}")
+        elif code in accepted:
+            counts["skipped"] += 1
+            Xml.SubElement(case, "skipped", message=_clean(f"accepted: {accepted[code]}"))
     _write_counts(root, suite, counts)
     Xml.indent(root)
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + Xml.tostring(root, encoding="unicode")

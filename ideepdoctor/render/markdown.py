@@ -30,6 +30,14 @@ def render(report: Report, fail_on: FailOn = FailOn.ERROR) -> str:
     found = problems(report)
     if found:
         lines += ["| | code | what | next |", "|---|---|---|---|", *(_row(item) for item in found), ""]
+    accepted = () if report.judgement is None else report.judgement.suppressed
+    if accepted:
+        lines += [
+            "Accepted:",
+            "",
+            *(f"- {item.code}: {escaped(item.found)} ({escaped(item.reason)})" for item in accepted),
+            "",
+        ]
     if report.smoke is not None and not report.smoke.failure:
         tried = [item for item in report.smoke.checks if item.status != "not-run"]
         bad = sum(item.failed for item in tried)

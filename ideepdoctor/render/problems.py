@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import hashlib
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
+from ideepdoctor.model.accept import path_of
 from ideepdoctor.model.findings import Finding, Severity
+from ideepdoctor.model.fingerprint import fingerprint, numbered
 from ideepdoctor.model.report import Report
 from ideepdoctor.model.summary import versions
-
-_MEASURED = re.compile(r"0x[0-9a-f]+|\d+(?:[.:]\d+)*(?:e[-+]?\d+)?", re.IGNORECASE)
 
 
 class Level(StrEnum):
@@ -84,12 +82,11 @@ def _judged(report: Report) -> Iterator[Problem]:
     if report.judgement is None:
         return
     for item in report.judgement.findings:
-        path = next((seen.path for seen in item.evidence if seen.path), None)
-        # The same fault of two files are two problems; of one file whose hash or time changed, one.
+        path = path_of(item)
         yield _problem(item.code, Level(item.severity), item.title, message_of(item), item.next_step, path, item.found)
     for unknown in report.judgement.unknown:
-        text = f"Undecided: {_sentence(unknown.reason)}"
-        yield _problem(unknown.code, Level.UNKNOWN, unknown.title, text, f"ideepdoctor explain {unknown.code}")
+        text, do = f"Undecided: {_sentence(unknown.reason)}", f"ideepdoctor explain {unknown.code}"
+        yield _problem(unknown.code, Level.UNKNOWN, unknown.title, text, do, None, unknown.reason)
 
 
 def _linted(data: Mapping[str, Any], report: Report) -> Iterator[Problem]:
@@ -123,8 +120,7 @@ def _placed(made: Problem, item: Mapping[str, Any]) -> Problem:
 def _problem(
     code: str, level: Level, title: str, message: str, do: str, path: str | None = None, same: str | None = None
 ) -> Problem:
-    stable = _MEASURED.sub("#", message if same is None else same)
-    digest = hashlib.sha256("\0".join((code, path or "", stable)).encode("utf-8", "replace")).hexdigest()
+    digest = fingerprint(code, path, message if same is None else same)
     return Problem(code, level, title, message, do, path, None, None, digest)
 
 
@@ -134,10 +130,7 @@ def _numbered(found: list[Problem]) -> tuple[Problem, ...]:
     told = []
     for item in found:
         number = seen[item.fingerprint] = seen.get(item.fingerprint, 0) + 1
-        if number > 1:
-            digest = hashlib.sha256(f"{item.fingerprint} {number}".encode()).hexdigest()
-            item = replace(item, fingerprint=digest)
-        told.append(item)
+        told.append(replace(item, fingerprint=numbered(item.fingerprint, number)))
     return tuple(told)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 from urllib.parse import quote
 
 from ideepdoctor import __version__
+from ideepdoctor.model.findings import Suppressed
 from ideepdoctor.model.report import Report
 from ideepdoctor.model.summary import FailOn, summarize
 from ideepdoctor.render.problems import Level, Problem, problems, subject
@@ -24,7 +25,9 @@ def render(report: Report, fail_on: FailOn = FailOn.ERROR) -> str:
     """
     found = problems(report)
     results = [item for item in found if item.level in _LEVELS]
-    order = list(dict.fromkeys(item.code for item in found if item.level is not Level.FAILED))
+    known = [item for item in report.judgement.suppressed if item.severity] if report.judgement else []
+    codes = [item.code for item in found if item.level is not Level.FAILED]
+    order = list(dict.fromkeys([*codes, *(item.code for item in known)]))
     summary = summarize(report, fail_on)
     invocation: dict[str, Any] = {
         "executionSuccessful": report.failure is None,
@@ -35,7 +38,10 @@ def render(report: Report, fail_on: FailOn = FailOn.ERROR) -> str:
     run = {
         "tool": {"driver": {"name": "ideepdoctor", "version": __version__, "rules": [_rule(code) for code in order]}},
         "invocations": [invocation],
-        "results": [_result(item, order.index(item.code), subject(report)) for item in results],
+        "results": [
+            *(_result(item, order.index(item.code), subject(report)) for item in results),
+            *(_accepted(item, order.index(item.code)) for item in known),
+        ],
         "columnKind": "unicodeCodePoints",
     }
     log = {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
@@ -78,6 +84,17 @@ def _result(item: Problem, index: int, about: str) -> dict[str, Any]:
         "message": {"text": f"{item.message} Next: {item.do}" if item.do else item.message},
         "locations": [location],
         "partialFingerprints": {"ideepdoctor/v1": item.fingerprint},
+    }
+
+
+def _accepted(item: Suppressed, index: int) -> dict[str, Any]:
+    return {
+        "ruleId": item.code,
+        "ruleIndex": index,
+        "level": _LEVELS[Level(item.severity or "info")],
+        "message": {"text": f"{item.title}: {item.found}"},
+        "partialFingerprints": {"ideepdoctor/v1": item.fingerprint},
+        "suppressions": [{"kind": "external", "status": "accepted", "justification": item.reason}],
     }
 
 

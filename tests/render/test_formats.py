@@ -15,7 +15,7 @@ from sarif_pydantic import Sarif
 from ideepdoctor.commands.lint import LintOptions, lint_sources
 from ideepdoctor.commands.session import Session
 from ideepdoctor.facts.serialize import load_facts
-from ideepdoctor.model.findings import Evidence, Finding, FixSafety, Judgement, NotKnown, Severity
+from ideepdoctor.model.findings import Evidence, Finding, FixSafety, Judgement, NotKnown, Severity, Suppressed
 from ideepdoctor.model.findings import Skipped as SkippedRule
 from ideepdoctor.model.report import Failure as Ended
 from ideepdoctor.model.report import Report
@@ -207,3 +207,15 @@ def test_levels_follow_severities_and_the_undecided_is_never_left_out(kind):
         assert levels == wanted[kind]
     else:
         assert not {Level.ERROR, Level.WARNING, Level.UNKNOWN, Level.FAILED} & set(levels)
+
+
+def test_what_was_accepted_is_told_as_such():
+    known = Suppressed("IDP401", Severity.ERROR, "Strangers", "libmkldnn 0.20", "old cluster", "0" * 64)
+    made = report(judgement=Judgement(suppressed=(known,)))
+    [result] = json.loads(renderer(Format.SARIF)(made, FailOn.ERROR))["runs"][0]["results"]
+    assert result["suppressions"] == [{"kind": "external", "status": "accepted", "justification": "old cluster"}]
+    [suite] = JUnitXml.fromstring(renderer(Format.JUNIT)(made, FailOn.ERROR).encode())
+    assert (suite.failures, suite.skipped) == (0, 1)
+    assert "old cluster" in renderer(Format.MARKDOWN)(made, FailOn.ERROR)
+    assert json.loads(renderer(Format.JSONL)(made, FailOn.ERROR).split("\n")[0])["record"] == "accepted"
+    assert json.loads(renderer(Format.GITLAB)(made, FailOn.ERROR)) == []

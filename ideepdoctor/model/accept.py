@@ -1,0 +1,122 @@
+"""Findings that somebody has accepted: by a reason in a settings file, or because a baseline had them. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import date
+from fnmatch import fnmatchcase
+
+from ideepdoctor.model.findings import Evidence, Finding, Judgement, NotKnown, Suppressed
+from ideepdoctor.model.fingerprint import fingerprint, numbered
+
+Item = Finding | NotKnown
+
+
+@dataclass(frozen=True, slots=True)
+class Ignore:
+    """A finding that somebody knows of and lives with.
+
+    Attributes:
+        code: of the rule.
+        reason: why; never empty.
+        path: only findings about a file that matches this pattern; None: all of the rule.
+        until: the last day on which it counts; None: for ever.
+    """
+
+    code: str
+    reason: str
+    path: str | None = None
+    until: date | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """Everything that was accepted.
+
+    Attributes:
+        ignores: in the order of their file.
+        baseline: fingerprints that are known.
+        origin: file of the ignores, for messages; empty: there is none.
+    """
+
+    ignores: tuple[Ignore, ...] = ()
+    baseline: frozenset[str] = field(default_factory=frozenset)
+    origin: str = ""
+
+
+def fingerprints(findings: Iterable[Item]) -> tuple[str, ...]:
+    """The fingerprint of each; equal ones are numbered in their order."""
+    seen: dict[str, int] = {}
+    made = []
+    for item in findings:
+        text = item.found if isinstance(item, Finding) else item.reason
+        digest = fingerprint(item.code, path_of(item), text)
+        seen[digest] = seen.get(digest, 0) + 1
+        made.append(numbered(digest, seen[digest]))
+    return tuple(made)
+
+
+def path_of(item: Item) -> str | None:
+    """The file that a finding is about, as its evidence says; None: none."""
+    return next((seen.path for seen in item.evidence if seen.path), None) if isinstance(item, Finding) else None
+
+
+def accept(judgement: Judgement, accepted: Accepted, today: date) -> Judgement:
+    """Take what was accepted out of the findings and the undecided rules; it stays listed as suppressed.
+
+    An ignore that has ended counts no more, and the finding says so. One that names a rule's undecided outcome counts
+    only without ``path``.
+    """
+    told: list[Suppressed] = []
+
+    def keep(items: Sequence[Item]) -> list[Item]:
+        left: list[Item] = []
+        for item, digest in zip(items, fingerprints(items), strict=True):
+            matching = [ignore for ignore in accepted.ignores if _matches(ignore, item)]
+            ignore = next((one for one in matching if one.until is None or today <= one.until), None)
+            why = ignore.reason if ignore else "in the baseline" if digest in accepted.baseline else None
+            if why is not None:
+                found = item.found if isinstance(item, Finding) else item.reason
+                severity = item.severity if isinstance(item, Finding) else None
+                told.append(Suppressed(item.code, severity, item.title, found, why, digest))
+            else:
+                left.append(_ended(item, matching[0], accepted.origin) if matching else item)
+        return left
+
+    findings = [item for item in keep(judgement.findings) if isinstance(item, Finding)]
+    unknown = [item for item in keep(judgement.unknown) if isinstance(item, NotKnown)]
+    return replace(judgement, findings=tuple(findings), unknown=tuple(unknown), suppressed=tuple(told))
+
+
+def unused(judgement: Judgement, accepted: Accepted) -> tuple[Ignore, ...]:
+    """Ignores that no finding of this judgement (before ``accept``) fits, though their rule was looked at."""
+    looked = {*judgement.ok, *(item.code for item in judgement.findings)}
+    items: tuple[Item, ...] = (*judgement.findings, *judgement.unknown)
+    return tuple(
+        ignore
+        for ignore in accepted.ignores
+        if ignore.code in looked and not any(_matches(ignore, item) for item in items)
+    )
+
+
+def as_data(ignore: Ignore) -> Mapping[str, str | None]:
+    """JSON-ready."""
+    return {
+        "code": ignore.code,
+        "reason": ignore.reason,
+        "path": ignore.path,
+        "until": None if ignore.until is None else ignore.until.isoformat(),
+    }
+
+
+def _matches(ignore: Ignore, item: Item) -> bool:
+    path = path_of(item)
+    return ignore.code == item.code and (ignore.path is None or (path is not None and fnmatchcase(path, ignore.path)))
+
+
+def _ended(item: Item, ignore: Ignore, origin: str) -> Item:
+    if not isinstance(item, Finding):
+        return item
+    text = f"it was ignored until {ignore.until} by {origin or 'the settings'}: {ignore.reason}"
+    return replace(item, evidence=(*item.evidence, Evidence(text)))
