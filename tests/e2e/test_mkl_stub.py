@@ -14,7 +14,9 @@ from typing import Any
 import pytest
 
 from ideepdoctor.builder import stub
+from ideepdoctor.builder.compare import Measured, decide, measure
 from ideepdoctor.system import RealSystem
+from ideepdoctor.targets.target import Target
 from tests.builder.vectors import SPECIAL, M, ask, floats, numbers, same, single, ulps
 from tests.e2e.environments import Answer
 
@@ -174,3 +176,19 @@ def test_ideep4py_computes_right_with_it(wheel: Path, made: Made, tmp_path: Path
     assert told.pop("gradient") is True
     assert all(value < 1e-5 for value in told.values()), told
     assert len(told) == 4
+
+
+def told_slower(measured: tuple[Measured, ...]) -> bool:
+    """Whether the same environment was taken for slower than itself: not that it could not be told."""
+    kind, reason = decide(measured)
+    return kind == "wheel" and "perhaps slower" not in reason
+
+
+@pytest.mark.slow
+def test_one_environment_is_not_slower_than_itself(made: Made) -> None:
+    environment, _ = made("3.7")
+    target = Target(str(environment / "bin" / "python"))
+    measured = measure(RealSystem(), target, target, lambda _text: None)
+    assert [item.work for item in measured] == ["conv", "alexnet", "linear", "dropout"]
+    assert all(item.ratio is not None for item in measured)
+    assert not told_slower(measured), decide(measured)
