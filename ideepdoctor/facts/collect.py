@@ -11,6 +11,7 @@ from typing import Any
 from ideepdoctor import __version__
 from ideepdoctor.errors import CouldNotCheck
 from ideepdoctor.facts.answer import Answer
+from ideepdoctor.facts.built import read_built
 from ideepdoctor.facts.cpu import build_cpu
 from ideepdoctor.facts.host import container_kind, parse_libc, parse_os_name
 from ideepdoctor.facts.limits import Level, build_limits
@@ -178,6 +179,7 @@ def read_facts(
         profile=read_profile(answer),
         libraries=read_libraries(imports) if imports else None,
         interpreters=interpreters,
+        built=read_built(answer),
     )
 
 

@@ -60,6 +60,7 @@ ALLOWED_NAMES = frozenset(
     )
 )
 NEEDED = ("numpy", "chainer", "ideep4py", "six", "filelock", "google.protobuf", "typing_extensions")
+BUILD_FILE = "ideepdoctor-build.json"  # what a wheel of ``ideepdoctor build`` says of itself
 TEXT_LIMIT = 4000
 
 # Which modules come from the current folder, PYTHONPATH or the user site although the environment or the standard
@@ -642,6 +643,7 @@ def distributions(path):
                         "location": folder,
                         "info": base,
                         "requires_txt": read(os.path.join(base, "requires.txt")),
+                        "build": read(os.path.join(base, BUILD_FILE)) if own[0] == "ideep4py" else None,
                     }
                 )
     return found

@@ -7,6 +7,7 @@ import base64
 import functools
 import hashlib
 import importlib.util
+import json
 import os
 import shutil
 import subprocess
@@ -480,6 +481,21 @@ def install(folder: Path, name: str, version: str, files: Mapping[str, bytes], e
         digest = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).decode().rstrip("=")
         rows.append(f"{path},sha256={digest},{len(data)}")
     (info / "RECORD").write_text("\n".join(rows) + "\n")
+
+
+def test_what_a_built_ideep4py_says_of_itself(environment: Environment) -> None:
+    info = {"march": "haswell", "cpu_flags": ["avx2"], "mkl": "none", "commit": "8", "mkldnn_commit": "c"}
+    said = json.dumps({**info, "numpy": "1.16.6", "verified": False, "extra": {}}).encode()
+    version = "2.0.0.post3+doctor.haswell"
+    name = f"ideep4py-{version}.dist-info/ideepdoctor-build.json"
+    install(environment.packages, "other", "1", {"other-1.dist-info/ideepdoctor-build.json": said})
+    assert probed(environment.python, quick=True).built is None
+    (environment.packages / f"ideep4py-{version}.dist-info").mkdir()
+    (environment.packages / name).write_bytes(said)
+    (environment.packages / name).with_name("METADATA").write_text(f"Name: ideep4py\nVersion: {version}\n")
+    built = probed(environment.python, quick=True).built
+    assert built is not None
+    assert (built.march, built.cpu_flags, built.verified) == ("haswell", ("avx2",), False)
 
 
 def test_altered_files_of_ideep4py(environment: Environment) -> None:
