@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -250,6 +251,7 @@ def _row_of(turn: _Turn, nets: Sequence[Net]) -> Row:
     )
 
 
+_HOW = re.compile(r"( \([^()]*\)|, ).*$")
 _NAMES = {"chainer": "Chainer", "ideep4py": "iDeep", "numpy": "NumPy", "torch": "PyTorch", "opencv": "OpenCV"}
 
 
@@ -264,6 +266,6 @@ def label_of(spec: EngineSpec, versions: Mapping[str, str]) -> str:
         if name is None:
             return spec.label
         parts = [f"{_NAMES.get(name, name)} {versions[name]}"]
-    # What follows the comma in the label says how: as installed, tuned, channels last.
-    _, comma, how = spec.label.partition(", ")
-    return " + ".join(part.strip() for part in parts) + comma + how
+    # What follows the versions in the label says how: as installed, tuned, channels last, (built here, v3).
+    how = _HOW.search(spec.label)
+    return " + ".join(part.strip() for part in parts) + (how[0] if how else "")

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ideepdoctor.errors import ApplyFailed, CouldNotCheck, UsageError
-from ideepdoctor.model.plan import CreateEnv, Install, Plan
+from ideepdoctor.model.plan import CreateEnv, Install, PackageSource, Plan
 from ideepdoctor.stacks.catalog import Lock
 from ideepdoctor.stacks.peer_catalog import StandIns
 from ideepdoctor.system import System, is_executable_file
@@ -42,6 +42,7 @@ class Recipe:
         base: interpreter to make it from.
         check: Python that fails, or prints nothing, where it is not what it must be.
         stand_ins: empty libraries to be put there, or None.
+        links: folders with wheels that no index has.
     """
 
     peer: str
@@ -50,6 +51,7 @@ class Recipe:
     base: str
     check: str
     stand_ins: StandIns | None = None
+    links: tuple[str, ...] = ()
 
     def folder(self, cache: str) -> str:
         """Where it lies: another lock or another interpreter is another environment."""
@@ -68,7 +70,13 @@ class Recipe:
             title=f"{self.label}, to compare with: {sizes}",
             steps=(
                 CreateEnv(folder, self.base, self.lock.installer),
-                Install(f"{folder}/bin/python", self.lock.requirements, tool, size_bytes=size),
+                Install(
+                    f"{folder}/bin/python",
+                    self.lock.requirements,
+                    tool,
+                    size_bytes=size,
+                    source=PackageSource(find_links=self.links),
+                ),
             ),
         )
 

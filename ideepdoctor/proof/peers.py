@@ -10,6 +10,8 @@ from ideepdoctor.errors import ApplyFailed, CouldNotCheck, NotPossibleHere, Usag
 from ideepdoctor.model.report import Report
 from ideepdoctor.proof.bench_engines import EngineSpec
 from ideepdoctor.proof.peer_environments import Agree, Recipe, make, version_of
+from ideepdoctor.proof.source_peer import CHECK as _SOURCE
+from ideepdoctor.proof.source_peer import source_recipe
 from ideepdoctor.stacks.catalog import Lock, all_stacks
 from ideepdoctor.stacks.peer_catalog import all_peers
 from ideepdoctor.system import System
@@ -71,6 +73,7 @@ KINDS: Mapping[str, Kind] = {
     ),
     "mkl": Kind("mkl", "numpy", "bench", _MKL, {"use": "never", "to_intel64": False}, legacy=True, columns=True),
     "ideep-1.0.4": Kind("ideep-1.0.4", "ideep", "bench", _IDEEP, {"use": "auto", "to_intel64": True}, legacy=True),
+    "source": Kind("source", "ideep", "bench", _SOURCE, {"use": "auto", "to_intel64": True}, legacy=True),
 }
 """By the name that ``--peer`` takes, which is the engine's id, too."""
 
@@ -117,7 +120,11 @@ def engines(session: Session, words: Sequence[str], minor: str | None = None) ->
     asked = asked_peers(words)
     # What the user named is looked at before anything is made.
     given = {name: find_peer(system, environ, name, python) for name, python in asked.items() if python is not None}
-    recipes = {KINDS[name].environment: recipe_for(system, environ, name, minor) for name in asked if name not in given}
+    recipes = {
+        KINDS[name].environment: recipe_for(system, environ, name, minor, session.cwd)
+        for name in asked
+        if name not in given
+    }
     made = make_peers(
         system,
         environ,
@@ -171,9 +178,11 @@ def make_peers(
     return {name: (Target(python, reason="made by the doctor"), labels[name]) for name, python in pythons.items()}
 
 
-def recipe_for(system: System, environ: Mapping[str, str], name: str, minor: str | None) -> Recipe:
+def recipe_for(system: System, environ: Mapping[str, str], name: str, minor: str | None, cwd: str = ".") -> Recipe:
     """How the environment of a peer is made on this machine. Raises UsageError: it cannot be."""
     kind = KINDS[name]
+    if name == "source":
+        return source_recipe(system, environ, cwd, minor)
     peer = all_peers().get(kind.environment)
     locks = _old_stack_locks() if peer is None else peer.locks
     base, abi = _legacy_base(system, environ, name, locks, minor) if kind.legacy else _own_base(name, locks)
