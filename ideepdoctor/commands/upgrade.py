@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ideepdoctor.commands.fix import DRY_RUN, apply_and_check
 from ideepdoctor.commands.session import Session, TargetOptions, examine, find_target, judge_all
 from ideepdoctor.commands.source import SourceOptions, package_source
-from ideepdoctor.errors import UsageError
+from ideepdoctor.errors import NotPossibleHere, UsageError
 from ideepdoctor.model.facts import Facts
 from ideepdoctor.model.findings import Severity
 from ideepdoctor.model.plan import Install, Plan, with_source
@@ -67,7 +67,11 @@ def _moved(session: Session, options: MoveOptions, command: str, direction: int)
             f"{facts.python.prefix} has no Chainer to {command}",
             hint=f"install one: ideepdoctor setup --in-place --python {shlex.quote(facts.python.prefix)}",
         )
-    stack, lock = choose(facts.python.abi, facts.cpu, name=options.to)
+    try:
+        stack, lock = choose(facts.python.abi, facts.cpu, name=options.to)
+    except NotPossibleHere as error:
+        hint = error.hint.replace("--stack ", "--to ")
+        raise NotPossibleHere(error.message, hint=hint, context=error.context) from None
     meant = move(facts, stack, lock)
     _refuse_other_way(facts, stack, meant, command, direction)
     judgement = judge_all(replace(facts, planned_ideep4py=stack.ideep4py), _host_codes())
@@ -75,12 +79,11 @@ def _moved(session: Session, options: MoveOptions, command: str, direction: int)
         return Report(command, facts=facts, judgement=judgement, extra={"verdict": "nothing was changed"})
     plan = with_source(_plan(facts, stack, lock, meant, command, options.prune), origin)
     data, body = _data(facts, stack, meant, prune=options.prune), _lines(stack, meant, prune=options.prune)
-    before = Report(
-        command, facts=facts, judgement=judge_all(facts), plan=plan if plan.steps else None, body=body, extra=data
-    )
-    if not plan.steps:
+    before = Report(command, facts=facts, judgement=judge_all(facts), plan=plan, body=body, extra=data)
+    differs = meant.direction != 0 or any(isinstance(step, Install) for step in plan.steps)
+    if not differs:
         note = f"{facts.python.prefix} is {stack.name} already"
-        return replace(before, body=(), extra={**data, "verdict": note, "applied": False})
+        return replace(before, plan=None, body=(), extra={**data, "verdict": note, "applied": False})
     if options.dry_run:
         return replace(before, extra={**data, **DRY_RUN})
     after = apply_and_check(session, target, before, plan)

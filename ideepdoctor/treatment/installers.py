@@ -28,6 +28,7 @@ _NETWORK = re.compile(
     r"could not fetch url|no route to host|network (connectivity )?(is|was) disabled|connecttimeout"
 )
 _HASH = re.compile(r"(?is)hash mismatch|do not match the hashes")
+_DAMAGED = re.compile(r"(?i)failed to extract archive|is not a (valid )?zip|bad magic number|not a gzip")
 _ANY = PackageSource()
 _FULL = re.compile(r"(?i)no space left on device|os error 28|disk quota exceeded")
 
@@ -281,7 +282,15 @@ def failure(done: Completed, what: str, source: PackageSource = _ANY) -> DoctorE
         )
     if _FULL.search(said):
         return ApplyFailed(f"{what}: the disk is full", hint="make room (about 1 GB), then try again", context=context)
+    if _DAMAGED.search(said):
+        return HashMismatch(
+            f"{what}: an archive is damaged: it is not the one that was locked\n{_telling(said, _DAMAGED)}",
+            hint="try again; if it stays, look at the index or mirror that it came from; nothing of it was kept",
+            context=context,
+        )
     if source.no_index and (found := sources.trouble(said, what, source, context)) is not None:
+        return found
+    if (found := sources.refusal(said, what, source, context)) is not None:
         return found
     if _NETWORK.search(said):
         return CouldNotCheck(
@@ -289,7 +298,7 @@ def failure(done: Completed, what: str, source: PackageSource = _ANY) -> DoctorE
             hint="check the network, the proxy and the index that uv and pip are set up for; then try again",
             context=context,
         )
-    if (found := sources.trouble(said, what, source, context)) is not None:
+    if (found := sources.absence(said, what, source, context)) is not None:
         return found
     last = [line for line in said.splitlines() if line.strip()]
     return ApplyFailed(f"{what} failed: {' '.join(last[-3:])[:400]}", hint="-v shows all of it", context=context)

@@ -34,9 +34,10 @@ _INDEX_SETTINGS = (
 )
 
 _DENIED = re.compile(
-    r"(?i)\b401\b.*|\b403\b.*|unauthorized|forbidden|credentials (were )?not|not correct for|\bUser for \S+:"
+    r"(?i)\b40[137] (client error|unauthorized|forbidden|proxy auth|error)|error:? 40[137]\b|status code 40[137]\b|"
+    r"valid authentication credentials|credentials not correct for|^user for \S+:"
 )
-_GONE = re.compile(r"(?i)\b404\b|\b(410|500|502|503|504)\b.*(error|gone|unavailable|while getting|client)")
+_GONE = re.compile(r"(?i)\b(404|410|50[0234]) (not found|gone|client error|server error)|error:? (404|410|50[0234])\b")
 _ABSENT = re.compile(
     r"(?i)there is no version of|(was|were) not found in|no matching distribution|could not find a version|"
     r"no versions of|not found in the (provided )?(package|cache)"
@@ -111,7 +112,7 @@ def uv_words(source: PackageSource) -> list[str]:
 
 
 def trouble(said: str, what: str, source: PackageSource, context: Mapping[str, str]) -> DoctorError | None:
-    """The error that an installer's words mean for this source; None where they say nothing about it.
+    """The error that an installer's words mean for a source without network; None where it may use the network.
 
     Args:
         said: what it printed, without credentials.
@@ -119,45 +120,63 @@ def trouble(said: str, what: str, source: PackageSource, context: Mapping[str, s
         source: where it looked.
         context: for the error.
     """
-    line = next((text.strip() for text in said.splitlines() if _ABSENT.search(text)), "")
-    if source.no_index and source.find_links:
+    if not source.no_index:
+        return refusal(said, what, source, context) or absence(said, what, source, context)
+    line = _line(said, _ABSENT)
+    if source.find_links:
         where = ", ".join(source.find_links)
         return CouldNotCheck(
-            f"{what}: {where} does not hold what is needed, and no network is used\n{line[:300] or _last(said)}",
+            f"{what}: {where} does not hold what is needed, and no network is used\n{line or _last(said)}",
             hint=f"look at it: ideepdoctor wheelhouse {source.find_links[0]} --check",
             context=context,
         )
-    if source.no_index:
-        return CouldNotCheck(
-            f"{what}: the caches do not hold what is needed, and --offline uses nothing else\n{line[:300]}".strip(),
-            hint="on a machine with internet: ideepdoctor wheelhouse DIR; then here: --offline --wheelhouse DIR",
-            context=context,
-        )
-    mirror = shown(source.index_url or "")
+    return CouldNotCheck(
+        f"{what}: the caches do not hold what is needed, and --offline uses nothing else\n{line or _last(said)}",
+        hint="on a machine with internet: ideepdoctor wheelhouse DIR; then here: --offline --wheelhouse DIR",
+        context=context,
+    )
+
+
+def refusal(said: str, what: str, source: PackageSource, context: Mapping[str, str]) -> DoctorError | None:
+    """The error of an index that answers and does not give what it lists; None where the words mean something else."""
+    mirror = shown(source.index_url or "") or "the index"
     if _INSECURE.search(said):
         return CouldNotCheck(
-            f"{what}: the environment's own pip takes nothing from {mirror or 'the index'}, which is plain http",
+            f"{what}: the environment's own pip takes nothing from {mirror}, which is plain http",
             hint="give an https URL, or bring the files: ideepdoctor wheelhouse DIR --index-url URL",
             context=context,
         )
     for pattern, words, hint in (
-        (_DENIED, "wants a user and a password", f"give them: {INDEX_VARIABLE}=https://USER:PASSWORD@HOST/...; "),
+        (_DENIED, "wants a user and a password", f"give them: {INDEX_VARIABLE}=https://USER:PASSWORD@HOST/...; or "),
         (_GONE, "lists a file, or names itself an index, and does not serve it", ""),
     ):
-        found = next((text.strip() for text in said.splitlines() if pattern.search(text)), None)
-        if found is not None:
-            hint += "try another mirror: --index-url URL; nothing was kept"
-            return CouldNotCheck(f"{what}: {mirror or 'the index'} {words}\n{found[:300]}", hint=hint, context=context)
+        if line := _line(said, pattern):
+            return CouldNotCheck(
+                f"{what}: {mirror} {words}\n{line}",
+                hint=f"{hint}try another mirror: --index-url URL; nothing was kept",
+                context=context,
+            )
+    return None
+
+
+def absence(said: str, what: str, source: PackageSource, context: Mapping[str, str]) -> DoctorError | None:
+    """The error of an index that does not have a release; None where the words mean something else."""
+    line, mirror = _line(said, _ABSENT), shown(source.index_url or "")
     if line and mirror:
         return CouldNotCheck(
-            f"{what}: {mirror} does not have what is needed\n{line[:300]}",
+            f"{what}: {mirror} does not have what is needed\n{line}",
             hint="try another mirror: --index-url URL; nothing was kept",
             context=context,
         )
     if line:
         hint = "look at the index that uv and pip are set up for; -v shows all of it"
-        return ApplyFailed(f"{what} failed: {line[:400]}", hint=hint, context=context)
+        return ApplyFailed(f"{what} failed: {line}", hint=hint, context=context)
     return None
+
+
+def _line(said: str, pattern: re.Pattern[str]) -> str:
+    """The first line that a pattern is in, shortened; empty: none."""
+    return next((text.strip()[:400] for text in said.splitlines() if pattern.search(text.strip())), "")
 
 
 def _last(said: str) -> str:
