@@ -67,7 +67,6 @@ class Meter:
         stages: those of this build, in order.
         jobs: compilers at once.
         clock: seconds; for tests.
-        log: path of the log, which is said once, at the start.
     """
 
     def __init__(
@@ -76,9 +75,7 @@ class Meter:
         stages: tuple[Stage, ...],
         jobs: int = 1,
         clock: Callable[[], float] = time.monotonic,
-        log: str = "",
     ) -> None:
-        self._log = log
         self._progress, self._stages, self._clock = progress, stages, clock
         self.jobs = jobs
         self._stage: Stage | None = None
@@ -96,8 +93,7 @@ class Meter:
         """A stage begins, and the one before it has ended."""
         self.end()
         self._stage, self._begun = stage, self._clock()
-        said, self._log = (f" (log: {self._log})" if self._log else ""), ""
-        self._progress.step(self._stages.index(stage) + 1, len(self._stages), TITLES[stage] + said)
+        self._progress.step(self._stages.index(stage) + 1, len(self._stages), TITLES[stage])
 
     def end(self) -> None:
         """The stage that runs has ended."""
@@ -129,4 +125,4 @@ class Meter:
             rest = spent / percent * (100 - percent)
         after = self._stages[self._stages.index(self._stage) + 1 :]
         rest += sum(seconds_of(stage, self.jobs) for stage in after)
-        return f", about {shown_time(rest)} left"
+        return f", {shown_time(rest)} left"

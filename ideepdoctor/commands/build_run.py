@@ -97,11 +97,12 @@ class Builder:
         key = self._key(request)
         places = Places(cache, f"{cache}/build/work/{key}")
         log = BuildLog(session.system, f"{state_folder(session.environ)}/logs")
+        session.progress.note(f"log: {log.path}")
         log.write(f"# {session.command_line}")
         log.write(f"# {request}")
         left_out = (Stage.PREFLIGHT,) if self.lock else (Stage.PREFLIGHT, Stage.VERIFY)
         stages = tuple(stage for stage in Stage if stage not in left_out)
-        meter = Meter(session.progress, stages, request.jobs or 1, log=log.path)
+        meter = Meter(session.progress, stages, request.jobs or 1)
         made = Build(session, request, self.interpreter.abi, self.march, self.lock, places, log, meter)
         try:
             with _alone(session, f"{cache}/build/locks/{key}"), _hang_up_interrupts():
@@ -121,7 +122,7 @@ class Builder:
         except KeyboardInterrupt as error:
             raise Interrupted(
                 f"interrupted ({made.meter.stage or 'build'}); what is compiled is kept",
-                hint=f"the same command goes on from there: {self.session.command_line}\n--fresh begins anew",
+                hint=f"the same command goes on from there: {_without_fresh(self.session.command_line)}",
                 context={"work": made.places.work},
             ) from error
         except OSError as error:
@@ -151,6 +152,11 @@ class Builder:
         python = self.interpreter.real_path
         same = replace(request, output="", jobs=None, verify=True, fresh=False, python=python)
         return key_of(request=asdict(same), abi=self.interpreter.abi)
+
+
+def _without_fresh(command: str) -> str:
+    """With ``--fresh`` it would begin anew."""
+    return " ".join(word for word in command.split(" ") if word != "--fresh")
 
 
 def build_codes() -> frozenset[str]:

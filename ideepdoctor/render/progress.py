@@ -31,5 +31,10 @@ class Lines:
     def share(self, part: float) -> None:
         """Nothing that moves here."""
 
+    def note(self, text: str) -> None:
+        """One line."""
+        self._stream.write(f"{text}\n")
+        self._stream.flush()
+
     def close(self) -> None:
         """Nothing to take away."""

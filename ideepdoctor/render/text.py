@@ -264,6 +264,10 @@ class Spinner:
         """The bar moves within the step."""
         self._bar.update(self._task, completed=self._begun + min(1.0, max(0.0, part)))
 
+    def note(self, text: str) -> None:
+        """A line above the one that moves."""
+        self._bar.console.print(Text(text), soft_wrap=True)
+
     def close(self) -> None:
         """Take the line away before the result is printed."""
         self._bar.stop()

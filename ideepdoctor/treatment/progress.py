@@ -20,6 +20,10 @@ class Progress(Protocol):
         """How much of the step is done, 0 to 1."""
         ...
 
+    def note(self, text: str) -> None:
+        """One line that stays to be read."""
+        ...
+
     def close(self) -> None:
         """Take away what must not stand in the way of the result."""
         ...
@@ -36,6 +40,9 @@ class Quiet:
 
     def share(self, part: float) -> None:
         """See ``Progress.share``."""
+
+    def note(self, text: str) -> None:
+        """See ``Progress.note``."""
 
     def close(self) -> None:
         """See ``Progress.close``."""

@@ -27,6 +27,9 @@ class Heard:
     def share(self, part: float) -> None:
         self.shares.append(part)
 
+    def note(self, text: str) -> None:
+        self.details.append(text)
+
     def close(self) -> None:
         pass
 
@@ -86,7 +89,7 @@ def test_the_time_left_is_what_was_measured_and_what_comes_after(scene: tuple[Me
     meter.line("[ 25%] Building c.o")
     meter.line("a warning")
     # 115 s for two compilers at first, then 3 times the 60 s that a quarter took; 25 s for the extension.
-    assert heard.details == ["0 %, about 2 min left  Building a.o", "25 %, about 3 min left  Building b.o"]
+    assert heard.details == ["0 %, 2 min left  Building a.o", "25 %, 3 min left  Building b.o"]
     assert heard.shares == [0.0, 0.25, 0.25]
 
 

@@ -75,7 +75,9 @@ class Scene:
             "IDEEPDOCTOR_CACHE_DIR": str(self.folder / "cache"),
             "IDEEPDOCTOR_STATE_DIR": str(self.folder / "state"),
         }
-        return Session(RealSystem(), environ, str(self.folder), Quiet(), lambda _: True, "ideepdoctor build --mkl none")
+        return Session(
+            RealSystem(), environ, str(self.folder), Quiet(), lambda _: True, "ideepdoctor build --fresh --mkl none"
+        )
 
     @property
     def works(self) -> list[Path]:
@@ -128,7 +130,7 @@ def test_a_wheel_is_reported_with_all_that_is_true_of_it(scene: Scene) -> None:
     assert data["wheel"]["path"] == str(scene.folder / "wheelhouse" / data["wheel"]["name"])
     assert data["seconds"] == {"library": 1.2}
     assert data["source"].endswith("/ideep.git") and data["ref"] == "8800808"
-    assert Path(data["log"]).is_file() and "ideepdoctor build --mkl none" in Path(data["log"]).read_text()
+    assert Path(data["log"]).is_file() and "ideepdoctor build --fresh --mkl none" in Path(data["log"]).read_text()
     assert report.extra["verdict"].startswith("BUILT: ideep4py-2.0.0.post3+doctor.v4.znver4")
     assert report.extra["next"][0] == f"use it: ideepdoctor setup --wheelhouse {scene.folder / 'wheelhouse'}"
     assert summarize(report).exit_code == 0 and scene.works == []
@@ -212,7 +214,11 @@ def test_an_interrupted_build_keeps_its_work(scene: Scene) -> None:
     scene.ends = KeyboardInterrupt()
     with pytest.raises(Interrupted) as raised:
         build(scene)
-    assert "ideepdoctor build --mkl none" in raised.value.hint and raised.value.exit_code == 130
+    assert (
+        "ideepdoctor build --mkl none" in raised.value.hint
+        and "--fresh" not in raised.value.hint
+        and raised.value.exit_code == 130
+    )
     assert raised.value.context["log"] in raised.value.hint
     [work] = scene.works
     assert (work / "object.o").exists()

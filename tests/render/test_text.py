@@ -56,3 +56,11 @@ def test_the_bar_moves_within_a_step_and_never_out_of_it():
         seen.append(task.completed)
     spinner.close()
     assert seen == [2.0, 2.5, 3.0, 2.0]
+
+
+def test_a_note_is_one_whole_line(capsys: pytest.CaptureFixture[str]):
+    spinner = text.Spinner()
+    spinner.step(1, 8, "build")
+    spinner.note("log: /a/" + "long/" * 40 + "path")
+    spinner.close()
+    assert "log: /a/" + "long/" * 40 + "path\n" in capsys.readouterr().err
