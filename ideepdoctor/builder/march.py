@@ -58,8 +58,12 @@ def march_of(system: System, compiler: str, asked: str, cpu: Cpu) -> March:
             f"-march={asked} is x86-64-v{level}: ideep4py's source compiles for x86-64-v{LOWEST} and higher{lacks}",
             hint="on a processor without AVX2 take the wheel of the index: ideepdoctor setup",
         )
-    processor = _processor(system, compiler, macros) if asked == "native" else ""
-    return March(asked, label_of(asked, level, processor), flags)
+    if asked != "native":
+        return March(asked, label_of(asked, level, ""), flags)
+    # A kernel older than the processor does not list all that it has; who has such a kernel cannot be asked for it.
+    unlisted = lacking(cpu, flags) or ()
+    listed = tuple(flag for flag in flags if flag not in unlisted)
+    return March(asked, label_of(asked, level, _processor(system, compiler, macros)), listed)
 
 
 def runs_on(march: March, cpu: Cpu) -> tuple[str, ...]:

@@ -119,6 +119,16 @@ def test_native_has_the_compilers_name_of_the_processor():
     assert march_of(system, "c++", "native", Cpu()).label == "v4.znver4"
 
 
+def test_native_asks_for_nothing_that_this_kernel_does_not_list():
+    system = asked("native", macros(*flags_through(4), "avx512_fp16"))
+    listed = Cpu(vendor="GenuineIntel", cpuinfo_flags=flags_through(4))
+    march = march_of(system, "c++", "native", listed)
+    assert march == March("native", "v4", flags_through(4)) and runs_on(march, listed) == ()
+    assert "avx512_fp16" in march_of(system, "c++", "native", Cpu()).flags
+    named = asked("sapphirerapids", macros(*flags_through(4), "avx512_fp16"))
+    assert runs_on(march_of(named, "c++", "sapphirerapids", listed), listed) == ("avx512_fp16",)
+
+
 def test_where_the_compiler_does_not_tell_the_macros_do():
     system = asked("native", macros(*flags_through(3)) + "#define __tune_haswell__ 1\n")
     assert march_of(system, "c++", "native", Cpu()).label == "v3.haswell"
