@@ -6,15 +6,17 @@ from dataclasses import replace
 
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_version
+from packaging.version import Version
 
 from ideepdoctor.commands.fix import DRY_RUN, apply_and_check
 from ideepdoctor.commands.session import Session, TargetOptions, examine, find_target, judge_all
 from ideepdoctor.commands.source import SourceOptions, package_source
 from ideepdoctor.errors import NotPossibleHere, UsageError
 from ideepdoctor.model.facts import Facts
-from ideepdoctor.model.plan import with_source
+from ideepdoctor.model.plan import PackageSource, Plan, with_source
 from ideepdoctor.model.report import Report
 from ideepdoctor.rules.compat import RELEASES, SYSTEMS, Pair, lacking, numpy_window, outside, pair, right_release
+from ideepdoctor.rules.installed import build_command
 
 
 def install(
@@ -30,7 +32,7 @@ def install(
     Args:
         session: this run.
         options: which Python.
-        spec: ``ideep4py==VERSION``.
+        spec: ``ideep4py==VERSION``; ``VERSION+doctor.LABEL`` for what ``build`` made.
         dry_run: show the plan, change nothing.
         source: where distributions come from; None: the index that the machine is set to.
 
@@ -38,12 +40,29 @@ def install(
         UsageError: another name or operator, or a release that does not exist.
         NotPossibleHere: the release cannot be right with this interpreter, processor or Chainer.
     """
+    version = wanted_version(spec)
+    origin = package_source(source or SourceOptions(), session.cwd)
+    target = find_target(session, options)
+    facts = examine(session, target)
+    plan = _plan(facts, version, origin)
+    before = Report("install", facts=facts, judgement=judge_all(facts), plan=plan if plan.steps else None)
+    if not plan.steps:
+        note = f"ideep4py {version} is installed already"
+        return Report("install", facts=facts, judgement=before.judgement, extra={"verdict": note, "applied": False})
+    if dry_run:
+        return replace(before, extra=DRY_RUN)
+    return apply_and_check(session, target, before, plan)
+
+
+def _plan(facts: Facts, version: str, origin: PackageSource) -> Plan:
+    """The plan that pins a release. Raises NotPossibleHere where it cannot be right."""
     from ideepdoctor.stacks.catalog import all_stacks
     from ideepdoctor.treatment.plan import install_plan
 
-    version = wanted_version(spec)
-    target = find_target(session, options)
-    facts = examine(session, target)
+    if Version(version).local:
+        from ideepdoctor.commands.install_built import built_plan
+
+        return with_source(built_plan(facts, version, origin), origin)
     refuse_if_wrong(facts, version)
     lock = next(
         (
@@ -62,14 +81,7 @@ def install(
     numpy, window = facts.package("numpy"), numpy_window(facts.python.minor)
     if numpy is None or (window is not None and outside(numpy.version, window)):
         names.append("numpy")
-    plan = with_source(install_plan(facts, lock, names), package_source(source or SourceOptions(), session.cwd))
-    before = Report("install", facts=facts, judgement=judge_all(facts), plan=plan if plan.steps else None)
-    if not plan.steps:
-        note = f"ideep4py {version} is installed already"
-        return Report("install", facts=facts, judgement=before.judgement, extra={"verdict": note, "applied": False})
-    if dry_run:
-        return replace(before, extra=DRY_RUN)
-    return apply_and_check(session, target, before, plan)
+    return with_source(install_plan(facts, lock, names), origin)
 
 
 def wanted_version(spec: str) -> str:
@@ -84,6 +96,8 @@ def wanted_version(spec: str) -> str:
     if asked.name.lower() != "ideep4py" or len(pins) != 1 or len(asked.specifier) != 1 or more:
         raise UsageError(f"{spec!r} does not pin one release of ideep4py", hint=example)
     version = canonicalize_version(pins[0].version, strip_trailing_zero=False)
+    if (Version(version).local or "").split(".")[0] == "doctor":
+        return version  # a build: the folder that holds it says whether it exists
     if version not in RELEASES:
         raise UsageError(
             f"ideep4py {version} is not on the package index",
@@ -105,6 +119,8 @@ def refuse_if_wrong(facts: Facts, version: str) -> None:
         why = f"its wheels are for CPython of 64 bits, this is {facts.python.implementation} of {facts.python.bits}"
     elif facts.python.abi not in release.abis:
         why = f"it has no wheel for Python {facts.python.version} ({facts.python.abi})"
+        build = build_command(facts)
+        hint = "\n".join(part for part in (hint, build and f"built for this Python: {build}") if part)
     elif release.intel_only and facts.cpu.vendor != "GenuineIntel":
         why = f"it dies at import on a CPU of {facts.cpu.vendor or 'unknown vendor'}"
     elif missing := lacking(facts.cpu, release.cpu_flags):

@@ -147,6 +147,23 @@ def install_steps(facts: Facts, lock: Lock, requirement_names: Iterable[str]) ->
     )
 
 
+def packages_plan(facts: Facts, title: str, requirements: Sequence[Requirement], reinstall: Sequence[str]) -> Plan:
+    """Install releases that no lock holds (a build) into the target, with the start-up files that they need.
+
+    Raises:
+        NotPossibleHere: the interpreter is managed by its system.
+    """
+    refuse_where_managed(facts)
+    step = Install(
+        python=facts.python.executable,
+        requirements=tuple(requirements),
+        tool="pip" if facts.python.minor in ("2.7", "3.5") else "uv",
+        snapshot=_snapshot(facts),
+        reinstall=tuple(reinstall),
+    )
+    return Plan(title, _with_guard(facts, [step]))
+
+
 def removal_step(facts: Facts, lock: Lock, names: Sequence[str]) -> Install:
     """Uninstall some distributions of the target, and nothing else."""
     return Install(facts.python.executable, (), _TOOL[lock.installer], snapshot=_snapshot(facts), remove=tuple(names))
