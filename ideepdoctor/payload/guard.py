@@ -137,17 +137,20 @@ def _switched_off(text):
 
 
 def _ideep_version(ideep):
-    """ideep4py's version: 1.x does not tell, but its folder of metadata does. "" if unknown."""
+    """ideep4py's version: 1.x does not tell, but its folder of metadata does. "" if unknown.
+
+    Of what ideepdoctor built from the same source: the version without its label.
+    """
     import re
 
     if hasattr(ideep, "__version__"):
-        return str(ideep.__version__)
+        return str(ideep.__version__).partition("+doctor")[0]
 
     folder = os.path.dirname(os.path.dirname(os.path.abspath(ideep.__file__)))
     for name in sorted(os.listdir(folder)):
         match = re.match(r"ideep4py-([^-]+)(?:-.*)?\.(?:dist|egg)-info$", name)
         if match:
-            return match.group(1)
+            return match.group(1).partition("+doctor")[0]
     return ""
 
 

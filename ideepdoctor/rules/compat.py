@@ -83,6 +83,29 @@ def _version(text: str) -> Version | None:
         return None
 
 
+_OUR_LABEL = "doctor"
+"""First word of the local version of what ``build`` makes."""
+
+
+def built_version(public: str) -> str:
+    """How a build of a release that is only planned is called: without the label of a processor."""
+    return f"{public}+{_OUR_LABEL}"
+
+
+def is_built(version: str) -> bool:
+    """Whether an ideep4py of this version was made by ``build``."""
+    found = _version(version)
+    return found is not None and (found.local or "").split(".")[0] == _OUR_LABEL
+
+
+def released(version: str) -> str:
+    """The release that a version is judged as: of ``2.0.0.post3+doctor.v3`` 2.0.0.post3, as its source is the same.
+
+    Anybody else's build (another local version) stays what it is: nothing is known of it.
+    """
+    return version.partition("+")[0] if is_built(version) else version
+
+
 def pair(chainer: str, ideep4py: str) -> Pair:
     """Judge a pair of releases.
 
@@ -91,9 +114,10 @@ def pair(chainer: str, ideep4py: str) -> Pair:
         ideep4py: version of ideep4py.
 
     Returns:
-        What was measured for the releases on the index; UNKNOWN for one that is not there (a build of one's own).
+        What was measured for the releases on the index, and so for our builds of them; UNKNOWN for one that is not
+        there (somebody else's build).
     """
-    release, with_chainer = _version(ideep4py), _version(chainer)
+    release, with_chainer = _version(released(ideep4py)), _version(chainer)
     if with_chainer is None or release is None or str(release) not in RELEASES:
         return Pair.UNKNOWN
     if with_chainer < Version("4.0.0b4") or RELEASES[str(release)].broken:
@@ -122,7 +146,7 @@ GUARDED = (
 
 def guarded(chainer: str | None, ideep4py: str | None) -> frozenset[str]:
     """The hazards that the guard corrects for a pair of releases; none for a pair that it does not know."""
-    release, with_chainer = _version(ideep4py or ""), _version(chainer or "")
+    release, with_chainer = _version(released(ideep4py or "")), _version(chainer or "")
     if release is None or with_chainer is None:
         return frozenset()
     base = Version(with_chainer.base_version)  # 7.8.1.post1 is 7.8.1 in another package
@@ -155,6 +179,12 @@ Below, the extension module refuses it; the highest is the last release for that
 def numpy_window(python: str) -> tuple[str, str] | None:
     """Lowest and highest right NumPy, both included, for a minor version of Python; None where nothing was measured."""
     return NUMPY_WINDOWS.get(python)
+
+
+def built_window(numpy: str) -> tuple[str, str]:
+    """The same of a build that was compiled against this NumPy: older ones refuse it, and 1.x and 2.x each other."""
+    first = _version(numpy)
+    return (numpy, "1.26.4" if first is None or first.major < 2 else "2.999")
 
 
 def outside(version: str, window: tuple[str, str]) -> str | None:

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from ideepdoctor.model.facts import Facts
 from ideepdoctor.model.findings import Evidence, Finding, Severity
 from ideepdoctor.rules.base import Example, Rule, Unknown
+from ideepdoctor.rules.built_host import built_host
 from ideepdoctor.rules.compat import lacking
-from ideepdoctor.rules.installed import release
+from ideepdoctor.rules.installed import is_build, release
 
 
 class IDP110(Rule):
@@ -17,6 +18,7 @@ class IDP110(Rule):
     What it checks
         The processor's flags, and that the system saves the registers they use (XCR0), against what the ordinary code
         of the installed (or planned) ideep4py needs: AVX for 2.0.0.post3, AVX-512 for 2.0.0b1.post1, SSE2 for 1.0.x.
+        What a build needs is the concern of IDP820.
 
     Why it matters
         The import works; the first array or operation ends the process with SIGILL (Illegal instruction). No variable
@@ -41,6 +43,7 @@ class IDP110(Rule):
             {"packages": {"ideep4py": "1.0.4", "chainer": "4.5.0"}, "cpu": {"cpuinfo_flags": ["sse2"], "xcr0": None}},
             "py36-healthy",
         ),
+        Example("a build for this very processor", built_host()),
     )
     bad = (
         Example("Nehalem", {"cpu": {"cpuinfo_flags": ["sse2", "sse4_2"], "emulated": False, "xcr0": None}}),
@@ -58,7 +61,7 @@ class IDP110(Rule):
     def check(self, facts: Facts) -> Iterator[Finding]:
         """Compare flags with the release's needs."""
         known = release(facts)
-        if known is None or known.broken or not known.cpu_flags:
+        if known is None or known.broken or not known.cpu_flags or is_build(facts):
             return
         missing = lacking(facts.cpu, known.cpu_flags)
         if missing is None:

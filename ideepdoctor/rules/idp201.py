@@ -7,7 +7,9 @@ from collections.abc import Iterator
 from ideepdoctor.model.facts import Facts, Interpreter
 from ideepdoctor.model.findings import Finding, Severity
 from ideepdoctor.rules.base import Example, Rule
-from ideepdoctor.rules.compat import RELEASES, WHEEL_PYTHONS
+from ideepdoctor.rules.built_host import built_host
+from ideepdoctor.rules.compat import RELEASES, WHEEL_PYTHONS, is_built
+from ideepdoctor.rules.installed import build_command
 
 _ABIS = {abi for release in RELEASES.values() for abi in release.abis}
 
@@ -17,14 +19,15 @@ class IDP201(Rule):
 
     What it checks
         Implementation, version, ABI and word size of the target's interpreter; not where an ideep4py that somebody
-        built for it is installed and can be imported.
+        built for it is installed and can be imported, or one is about to be built.
 
     Why it matters
         ``pip install ideep4py`` says ``No matching distribution found`` and not why. Chainer itself works on Python
         3.8 to 3.11 with NumPy alone, so where Chainer is installed this is a warning.
 
     How to fix
-        An environment with an older Python: ``ideepdoctor setup`` makes one beside what is there.
+        An environment with an older Python: ``ideepdoctor setup`` makes one beside what is there. Or an ideep4py that
+        is built for this Python, 3.8 to 3.13: ``ideepdoctor setup --build`` makes an environment with it.
 
     References
         intel/ideep #45 and #25; pypa/pip #10501.
@@ -37,6 +40,8 @@ class IDP201(Rule):
         Example("CPython 3.7"),
         Example("CPython 2.7", host="py27-healthy"),
         Example("a build of your own for 3.8", {"python": {"version": "3.8.18", "abi": "cp38"}}),
+        Example("built for 3.11", built_host()),
+        Example("about to be built for 3.11", {**built_host(ideep4py=None), "planned_ideep4py": "2.0.0.post3+doctor"}),
     )
     bad = (
         Example("CPython 3.11", host="py311-nothing"),
@@ -63,17 +68,19 @@ class IDP201(Rule):
         python = facts.python
         if python.abi in _ABIS and python.bits == 64 and python.implementation == "CPython":
             return
-        if facts.planned_ideep4py is None and _built_for_it(facts):
+        planned = facts.planned_ideep4py
+        if is_built(planned) if planned is not None else _built_for_it(facts):
             return
-        works_without = facts.package("chainer") is not None and facts.planned_ideep4py is None
+        works_without = facts.package("chainer") is not None and planned is None
         near = _nearest(facts)
         beside = "" if near is None else f"; Python {near.version} is at {near.path}"
+        build = build_command(facts)
         setup = "ideepdoctor setup" if near is None else f"ideepdoctor setup --python {near.path}"
         yield self.finding(
             found=f"{python.implementation} {python.version} ({python.abi}, {python.bits} bits)",
             needed=f"CPython 3.7, 3.6, 2.7 or 3.5 of 64 bits{beside}",
             consequence="pip finds no ideep4py for it; Chainer, where it works, uses NumPy alone",
-            next_step=setup,
+            next_step=f"{setup}; or have one built for this Python: {build}" if build else setup,
             severity=Severity.WARNING if works_without else None,
         )
 

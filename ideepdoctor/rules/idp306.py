@@ -10,8 +10,9 @@ from ideepdoctor.model.facts import Facts
 from ideepdoctor.model.findings import Evidence, Finding, Severity
 from ideepdoctor.rules.base import Example, Rule
 from ideepdoctor.rules.compat import is_older
-from ideepdoctor.rules.installed import outcome, package, python_command
+from ideepdoctor.rules.installed import build_command, outcome, package, python_command
 
+_NEEDED_BY_NEW = "Python 3.11 or older, or the start-up file of this doctor and an older setuptools"
 _CURABLE = ("3.8", "3.9", "3.10", "3.11")
 
 _MARKS = (
@@ -33,11 +34,12 @@ class IDP306(Rule):
 
     Why it matters
         Chainer ends with version 7.8.1 of 2022. On Python 3.8 to 3.11 it needs an older setuptools and NumPy; on 3.12
-        and later no choice of versions makes it importable.
+        and later no choice of versions makes it importable: there the start-up file of an environment that this
+        doctor makes offers what is gone (numpy.distutils, np.sctypes) while Chainer is being imported.
 
     How to fix
         Python 3.8 to 3.11: ``pip install 'setuptools<74' 'numpy<2'``. Better: an environment with Python 3.7, where
-        iDeep works too.
+        iDeep works too, or ``ideepdoctor setup --build``, which builds iDeep for Python 3.8 to 3.13.
 
     References
         chainer #8632, espnet #5942 (NumPy 2); pypa/setuptools #4612; PCANet #12.
@@ -51,6 +53,17 @@ class IDP306(Rule):
         Example(
             "3.11 with older packages",
             {"packages": {"chainer": "7.8.1", "numpy": "1.23.5", "setuptools": "68.2.2"}, "imports": None},
+            "py311-nothing",
+        ),
+        Example(
+            "3.13 with the start-up file, without an import",
+            {
+                "python": {"version": "3.13.0", "abi": "cp313"},
+                "packages": {"chainer": "7.8.1", "numpy": "2.2.6", "setuptools": "73.0.1"},
+                "imports": None,
+                "mode": "quick",
+                "guard": {"choice": True},
+            },
             "py311-nothing",
         ),
     )
@@ -124,9 +137,9 @@ class IDP306(Rule):
         stuck = too_new or facts.python.externally_managed is not None
         yield self.finding(
             found="; ".join(causes),
-            needed="Python 3.11 or older" if too_new else "setuptools<74 and numpy<2 (Python 3.8 to 3.11)",
+            needed=_NEEDED_BY_NEW if too_new else "setuptools<74 and numpy<2 (Python 3.8 to 3.11)",
             consequence="import chainer fails" + (f": {result.error_text}" if result and result.error_text else ""),
-            next_step="ideepdoctor setup" if stuck else pins,
+            next_step=(build_command(facts) if too_new else None) or "ideepdoctor setup" if stuck else pins,
             evidence=(Evidence("import it", None, python_command(facts, "-c 'import chainer'")),),
         )
 
@@ -136,9 +149,10 @@ def _predicted(facts: Facts) -> list[str]:
     causes = []
     numpy, setuptools = facts.package("numpy"), facts.package("setuptools")
     newest = Version(facts.python.minor)
-    if newest >= Version("3.12"):
+    offered = newest >= Version("3.12") and _has_startup_file(facts)
+    if newest >= Version("3.12") and not offered:
         causes.append(f"Python {facts.python.minor}, which has no distutils for numpy.distutils")
-    if numpy is not None and not is_older(numpy.version, "2"):
+    if numpy is not None and not is_older(numpy.version, "2") and not offered:
         causes.append(f"NumPy {numpy.version}, which lacks np.sctypes")
     if newest >= Version("3.8"):
         if setuptools is None:
@@ -148,3 +162,8 @@ def _predicted(facts: Facts) -> list[str]:
         elif not is_older(setuptools.version, "74"):
             causes.append(f"setuptools {setuptools.version}, which lacks distutils.msvccompiler")
     return causes
+
+
+def _has_startup_file(facts: Facts) -> bool:
+    """Whether the doctor's start-up file, which offers what is gone, runs in this environment."""
+    return bool(facts.variables.set_by_doctor) or (facts.guard is not None and facts.guard.choice is not None)

@@ -9,7 +9,7 @@ from ideepdoctor.model.facts import Facts, Outcome, Package
 from ideepdoctor.model.findings import Evidence, FixSafety
 from ideepdoctor.model.plan import Step
 from ideepdoctor.rules.base import Unknown
-from ideepdoctor.rules.compat import RELEASES, Pair, Release, pair
+from ideepdoctor.rules.compat import RELEASES, Pair, Release, built_window, is_built, numpy_window, pair, released
 
 if TYPE_CHECKING:
     from ideepdoctor.stacks.catalog import Lock, Stack
@@ -23,11 +23,28 @@ def package(facts: Facts, name: str) -> Package | None:
 
 
 def release(facts: Facts) -> Release | None:
-    """The ideep4py that is planned, else the one that is installed; None where neither is on the package index."""
+    """The ideep4py that is planned, else the one that is installed; None where neither is a known release.
+
+    A build of ours counts as the release that its source is.
+    """
     if facts.planned_ideep4py is not None:
-        return RELEASES.get(facts.planned_ideep4py)
+        return RELEASES.get(released(facts.planned_ideep4py))
     found = package(facts, "ideep4py")
-    return None if found is None else RELEASES.get(found.version)
+    return None if found is None else RELEASES.get(released(found.version))
+
+
+def is_build(facts: Facts) -> bool:
+    """Whether the ideep4py that is planned, else the one that is installed, is a build of ours."""
+    if facts.planned_ideep4py is not None:
+        return is_built(facts.planned_ideep4py)
+    return (found := facts.package("ideep4py")) is not None and is_built(found.version)
+
+
+def needed_numpy(facts: Facts) -> tuple[str, str] | None:
+    """Lowest and highest NumPy for the ideep4py of this environment; None where nothing is known."""
+    if facts.built is not None and facts.planned_ideep4py is None:
+        return built_window(facts.built.numpy)
+    return numpy_window(facts.python.minor)
 
 
 def installed_pair(facts: Facts) -> tuple[str | None, str | None]:
@@ -83,7 +100,20 @@ def stack_fix(facts: Facts) -> FixSafety:
 def new_environment_command(facts: Facts) -> str:
     """The command that makes a new environment, with the interpreter where it is usable."""
     usable = facts.python.abi in {abi for item in RELEASES.values() for abi in item.abis}
+    if not usable and is_build(facts):
+        return build_command(facts) or "ideepdoctor setup"
     return f"ideepdoctor setup --python {facts.python.minor}" if usable else "ideepdoctor setup"
+
+
+def build_command(facts: Facts) -> str | None:
+    """The command that makes a new environment with an ideep4py built for this Python; None where that cannot be."""
+    from ideepdoctor.stacks.catalog import all_stacks
+
+    python = facts.python
+    if python.implementation != "CPython" or python.bits != 64:
+        return None
+    locked = any(stack.lock_to_build(python.abi) is not None for stack in all_stacks())
+    return f"ideepdoctor setup --build --python {python.minor}" if locked else None
 
 
 def ideep4py_fix(facts: Facts) -> FixSafety:
@@ -97,7 +127,7 @@ def ideep4py_fix(facts: Facts) -> FixSafety:
 
 def ideep4py_steps(facts: Facts) -> tuple[Step, ...]:
     """Install the right ideep4py by hash; NumPy too where it is outside the window; Chainer only where it must be."""
-    from ideepdoctor.rules.compat import numpy_window, outside
+    from ideepdoctor.rules.compat import outside
 
     chainer, numpy, found = facts.package("chainer"), facts.package("numpy"), _nearest_stack(facts)
     if found is None:

@@ -22,7 +22,7 @@ PLANNED = {"planned_ideep4py": "2.0.0.post3"}
         ("IDP303", {"packages": {"ideep4py": "1.0.4"}}),
         ("IDP304", {"packages": {"chainer": "4.5.0"}}),
         ("IDP305", {"packages": {"numpy": "1.9.0"}}),
-        ("IDP306", {"python": {"version": "3.12.1"}, **QUICK}),
+        ("IDP306", {"python": {"version": "3.12.1"}, "packages": {"setuptools": None}, **QUICK}),
         ("IDP308", {"packages": {"chainer": None}}),
         (
             "IDP309",
@@ -114,7 +114,8 @@ def interpreter(version: str, abi: str, *, bits: int = 64, implementation: str =
 )
 def test_idp201_names_the_best_interpreter_that_is_there(interpreters: list[dict[str, Any]] | None, path: str | None):
     (finding,) = alone("IDP201", NEWER, {"interpreters": interpreters})
-    assert finding.next_step == ("ideepdoctor setup" if path is None else f"ideepdoctor setup --python {path}")
+    older = "ideepdoctor setup" if path is None else f"ideepdoctor setup --python {path}"
+    assert finding.next_step == f"{older}; or have one built for this Python: ideepdoctor setup --build --python 3.11"
     assert (path or "is at") in finding.needed or path is None
 
 
@@ -217,7 +218,12 @@ def test_idp306_names_all_causes_that_the_versions_show():
             "setuptools<74 and numpy<2 (Python 3.8 to 3.11)",
             "ideepdoctor setup",
         ),
-        ("3.12.1", None, "Python 3.11 or older", "ideepdoctor setup"),
+        (
+            "3.12.1",
+            None,
+            "Python 3.11 or older, or the start-up file of this doctor and an older setuptools",
+            "ideepdoctor setup --build --python 3.12",
+        ),
     ],
 )
 def test_idp306_says_what_can_be_done(python: str, managed: str | None, needed: str, command: str):
