@@ -21,6 +21,10 @@ Tell = Callable[[str], None]
 _LOCAL_SECONDS = 600.0
 _NETWORK_SECONDS = 1800.0
 """For one transfer: MKL-DNN's history has 60 MB. A server that stalls is given up after a minute by ``_OPTIONS``."""
+_GREATEST_DEPTH = 2147483647
+"""Means the whole history to git."""
+_EVERYTHING = ("origin", "+refs/heads/*:refs/remotes/origin/*", "+refs/tags/*:refs/tags/*")
+"""The remote and all its branches and tags."""
 _REF = re.compile(r"[A-Za-z0-9_](?:[A-Za-z0-9_./+-]*[A-Za-z0-9_+-])?")
 _VERSION = re.compile(r"git version (\d+(?:\.\d+)+)")
 _OPTIONS = (
@@ -157,11 +161,7 @@ class Fetched:
         require_git(system, environ)
         system.make_folder(folder)
         here = cls(Repository(system, environ, folder), url, tell)
-        here._must(here.repository.git("init", "--quiet", "--template="))
-        config = Path(folder, ".git", "config")
-        quoted = url.replace("\\", "\\\\").replace('"', '\\"')
-        section = f'[remote "origin"]\n\turl = "{quoted}"\n'
-        system.write_file(str(config), config.read_bytes() + section.encode("utf-8", "surrogateescape"), 0o600)
+        here._start()
         return here
 
     def checkout(self, ref: str) -> str:
@@ -194,6 +194,18 @@ class Fetched:
         for name in ("FETCH_HEAD", "logs", "ORIG_HEAD"):
             self.repository.system.remove_tree(str(git_folder / name))
 
+    def _start(self) -> None:
+        self._must(self.repository.git("init", "--quiet", "--template="))
+        config = Path(self.repository.folder, ".git", "config")
+        quoted = self.url.replace("\\", "\\\\").replace('"', '\\"')
+        section = f'[remote "origin"]\n\turl = "{quoted}"\n'.encode("utf-8", "surrogateescape")
+        self.repository.system.write_file(str(config), config.read_bytes() + section, 0o600)
+
+    def _start_again(self) -> None:
+        """Forget a fetch without files: git would go on to believe that it has them."""
+        self.repository.system.remove_tree(f"{self.repository.folder}/.git")
+        self._start()
+
     def _named(self, ref: str) -> str:
         there = self._advertised()
         names = (ref,) if ref.startswith("refs/") else (f"refs/tags/{ref}", f"refs/heads/{ref}")
@@ -210,17 +222,29 @@ class Fetched:
         try:
             self._fetch_one(commit)
         except Refused:  # a server that gives only what it advertises
-            self._fetch_all()
+            self._must(self._fetch(*_EVERYTHING))
         if self.repository.answer("rev-parse", "--verify", f"{commit}^{{commit}}") != commit:
             raise self._no_such_ref(commit, self._advertised())
         return commit
 
     def _short_hash(self, digits: str) -> str:
-        self._fetch_all("--filter=blob:none")
-        # --disambiguate, for a tag or branch may be named like the digits.
+        """The history without the files tells which commit it is; then the files of that one."""
+        try:
+            # A server without git's protocol refuses any depth, the greatest too, at once. Without that git 2.39 would
+            # ask such a server for missing files with ever more processes.
+            self._must(self._fetch("--filter=blob:none", f"--depth={_GREATEST_DEPTH}", *_EVERYTHING))
+            commit = self._begins(digits)
+            self._must(self.repository.git("checkout", "--quiet", "--detach", commit, seconds=_NETWORK_SECONDS))
+            return commit
+        except Refused:
+            self._start_again()
+            self._must(self._fetch(*_EVERYTHING))
+            return self._begins(digits)
+
+    def _begins(self, digits: str) -> str:
+        """The one commit that begins with these digits, whatever tags and branches are called."""
         found = (self.repository.answer("rev-parse", f"--disambiguate={digits}") or "").split()
-        kinds = {name: self.repository.answer("cat-file", "-t", name) for name in found}
-        commits = [name for name, kind in kinds.items() if kind == "commit"]
+        commits = [name for name in found if self.repository.answer("cat-file", "-t", name) == "commit"]
         if len(commits) > 1:
             raise NoSuchRef(f"{digits} begins {len(commits)} commits at {shown(self.url)}", hint="give more digits")
         if not commits:
@@ -233,14 +257,6 @@ class Fetched:
             self._must(self._fetch("--depth=1", "--no-tags", "origin", name))
         except Refused:
             self._must(self._fetch("--no-tags", "origin", name))
-
-    def _fetch_all(self, *options: str) -> None:
-        """Fetch all branches and tags, with their history."""
-        specs = ("origin", "+refs/heads/*:refs/remotes/origin/*", "+refs/tags/*:refs/tags/*")
-        try:
-            self._must(self._fetch(*options, *specs))
-        except Refused:
-            self._must(self._fetch(*specs))
 
     def _fetch(self, *arguments: str) -> Completed:
         return self.repository.git("fetch", "--quiet", "--force", *arguments, seconds=_NETWORK_SECONDS)

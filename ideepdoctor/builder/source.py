@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -52,7 +53,7 @@ class _Taken:
 
 
 def kind_of(source: str, ref: str | None) -> Kind:
-    """What a source is; a folder with git from which a ref is wanted counts as git.
+    """What a source is; a folder with git from which a ref is wanted counts as git, and so does a git bundle.
 
     Raises:
         UsageError: nothing is there, it is the address of an archive, or a ref is wanted where there is no git.
@@ -74,8 +75,17 @@ def kind_of(source: str, ref: str | None) -> Kind:
             return Kind.FOLDER
         raise UsageError(f"{source} has no git, so --ref {ref} cannot be taken out of it", hint="leave --ref out")
     if path.is_file():
-        return Kind.ARCHIVE
+        return Kind.GIT if _is_bundle(path) else Kind.ARCHIVE
     raise UsageError(f"there is no folder or archive {shown(source)}", hint="--source takes a git address, too")
+
+
+def _is_bundle(path: Path) -> bool:
+    """Whether a file is a repository packed by ``git bundle``."""
+    try:
+        with path.open("rb") as stream:
+            return re.match(rb"# v\d git bundle\n", stream.read(20)) is not None
+    except OSError:
+        return False
 
 
 def fetch(
@@ -131,7 +141,7 @@ def _complete(
         taken = _from_archive(system, source, tree, tell)
     layout, version = layout_of(tree), version_of(tree)
     release = taken.release or _claimed(request, taken, version)
-    named = taken.release is not None or request.ref is not None and not is_commit(taken.commit)
+    named = taken.release is not None or (request.ref is not None and not is_commit(taken.commit))
     if kind is Kind.GIT and layout is Layout.CMAKE and not taken.pinned:
         raise NoSource(f"{shown(source)} at {taken.commit[:12]} has no submodule {IN_CMAKE}")
     base = source if is_address(source) else _origin(system, environ, source)
