@@ -120,8 +120,7 @@ def _unpack(system: System, folder: str, line: str, python: str | None, tell: Te
         if not done.ok:
             done = system.run([*argv, *words], timeout_seconds=_SECONDS, env=environ, on_line=tell)
         if not done.ok:
-            what = f"fetching {line.partition(' ')[0]}"
-            raise sources.trouble(done.error_text(), what, source, {}) or installers.failure(done, what)
+            raise installers.failure(done, f"fetching {line.partition(' ')[0]}", source)
         system.remove_file(f"{folder}/.lock")
     finally:
         system.remove_file(listed)
