@@ -36,6 +36,7 @@ from ideepdoctor.cli_options import (
     words_of,
 )
 from ideepdoctor.cli_packages import PACKAGE_COMMANDS
+from ideepdoctor.cli_reports import diff as diff_command
 from ideepdoctor.errors import Exit
 from ideepdoctor.options import Format, Output
 
@@ -57,6 +58,7 @@ app = typer.Typer(
 app.add_typer(bench_app)
 app.command("tune")(tune_command)
 app.command("build")(build_command)
+app.command("diff")(diff_command)
 for _command in PACKAGE_COMMANDS:
     app.command()(_command)
 

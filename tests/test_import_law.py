@@ -40,7 +40,15 @@ PURE_FILES = (
     "treatment/shellrc.py",
 )
 TOUCHES_THE_WORLD = frozenset({"os", "subprocess", "rich", "typer", "shutil", "multiprocessing", "socket", "pathlib"})
-COMMAND_LINE = ("cli.py", "cli_bench.py", "cli_build.py", "cli_options.py", "cli_packages.py", "terminal.py")
+COMMAND_LINE = (
+    "cli.py",
+    "cli_bench.py",
+    "cli_build.py",
+    "cli_options.py",
+    "cli_packages.py",
+    "cli_reports.py",
+    "terminal.py",
+)
 STARTS_PROCESSES = frozenset({"subprocess", "multiprocessing", "pty", "asyncio.subprocess"})
 STARTING_CALLS = ("system", "popen", "fork", "forkpty", "posix_spawn", "posix_spawnp", "startfile")
 

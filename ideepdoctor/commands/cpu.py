@@ -9,6 +9,7 @@ from ideepdoctor.commands.session import Session, TargetOptions, examine, find_t
 from ideepdoctor.errors import DoctorError, UsageError
 from ideepdoctor.model.facts import Cpu, Facts
 from ideepdoctor.model.report import Report
+from ideepdoctor.model.words import counted
 from ideepdoctor.rules.compat import RELEASES, Release, kernel, lacking
 from ideepdoctor.rules.idp113 import model_has_avx512
 from ideepdoctor.targets.target import Target
@@ -110,14 +111,14 @@ def reason(cpu: Cpu, feature: str) -> str:
 
 def _lines(facts: Facts, data: dict[str, Any]) -> list[str]:
     emulated = ", emulated" if facts.cpu.emulated else ""
-    quota = "" if facts.limits.quota_cpus is None else f", quota {facts.limits.quota_cpus:g} CPUs"
+    quota = "" if facts.limits.quota_cpus is None else f", quota {counted(facts.limits.quota_cpus, 'CPU')}"
     behind = f", behind {facts.cpu.hypervisor}" if facts.cpu.hypervisor else ""
     unknown = "not known"
     rows = [
         ("cpu", f"{data['model'] or unknown} ({data['vendor'] or unknown}{emulated}{behind})"),
         ("has", " ".join(data["has"]) or unknown),
         ("cores", f"{data['physical_cores'] or unknown} physical, {data['logical_cpus'] or unknown} logical CPUs"),
-        ("usable", f"{data['usable_cpus'] or unknown} CPUs{quota}"),
+        ("usable", f"{counted(data['usable_cpus'], 'CPU') if data['usable_cpus'] else unknown}{quota}"),
         ("kernel", f"{data['convolution_kernel'] or unknown} (convolution)"),
         *((f"ideep4py {version}", text) for version, text in data["releases"].items()),
     ]

@@ -8,6 +8,7 @@ import psutil
 
 from ideepdoctor.model.bench import Machine, Row, Theoretical
 from ideepdoctor.model.facts import Cpu, Facts
+from ideepdoctor.model.words import counted
 
 FLOPS = {"avx512": 64, "avx2": 32, "avx": 16, "sse42": 8, "sse2": 8}
 """Single precision operations of one core in one cycle: lanes, two units, and two for a fused multiplication and
@@ -40,7 +41,7 @@ def theoretical(cpu: Cpu, cpus: int | None) -> Theoretical | None:
     cores = min(cpus, cpu.physical_cores or cpus)
     isa = isa_of(cpu)
     units = ", 2 FMA units" if isa in ("avx512", "avx2") else ", 2 units"
-    basis = f"{cores} cores x {clock / 1000:.1f} GHz x {FLOPS[isa]} flop per cycle ({_NAMES[isa]}{units})"
+    basis = f"{counted(cores, 'core')} x {clock / 1000:.1f} GHz x {FLOPS[isa]} flop per cycle ({_NAMES[isa]}{units})"
     return Theoretical(cores * clock * FLOPS[isa] / 1000, f"{basis}; the clock is the system's, turbo goes beyond")
 
 
@@ -81,4 +82,4 @@ def _short(model: str, cpus: int | None) -> str:
     """A processor's name without its clock and trade marks, with the number of CPUs."""
     text = model.replace("(R)", "").replace("(TM)", "").split(" @ ")[0].split(" with ")[0]
     words = [word for word in text.split() if word not in ("CPU", "Processor")]
-    return " ".join(words) + (f", {cpus} CPUs" if cpus else "")
+    return " ".join(words) + (f", {counted(cpus, 'CPU')}" if cpus else "")

@@ -6,6 +6,7 @@ import textwrap
 from collections.abc import Iterator, Sequence
 
 from ideepdoctor.model.bench import Key, Result, Row
+from ideepdoctor.model.words import counted
 from ideepdoctor.proof.bench_bars import Chart, Comparison, short
 from ideepdoctor.proof.bench_compare import side_by_side
 from ideepdoctor.proof.bench_limits import limits
@@ -57,7 +58,7 @@ def comparison_lines(comparison: Comparison, width: int = WIDTH, unicode: bool =
     found: list[str] = []
     for run in comparison.runs:
         machine = run.result.machine
-        cores = f", {machine.cpus_used} CPUs" if machine.cpus_used else ""
+        cores = f", {counted(machine.cpus_used, 'CPU')}" if machine.cpus_used else ""
         cut = "" if run.result.complete else ", interrupted"
         found += _wrapped(f"{run.label}: {machine.cpu or 'unknown'}{cores}, {run.result.started}{cut}", width, "")
     for chart in comparison.charts:

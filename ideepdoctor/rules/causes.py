@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from ideepdoctor.model.facts import Facts
+from ideepdoctor.model.words import counted
 from ideepdoctor.rules.installed import variable
 from ideepdoctor.treatment.variables import mkl_type
 
@@ -30,15 +31,16 @@ def causes(facts: Facts, threads: int | None, *, mkl: bool) -> tuple[str, ...]:
     if cpu.emulated:
         found.append("the processor is emulated")
     if count is not None and limits.quota_cpus is not None and math.ceil(limits.quota_cpus) < count:
-        found.append(f"{count} threads share a quota of {limits.quota_cpus:g} CPUs")
+        found.append(f"{count} threads share a quota of {counted(limits.quota_cpus, 'CPU')}")
     open_cpus = len(limits.affinity_cpus) if limits.affinity_cpus else None
     if count is not None and open_cpus is not None and open_cpus < count:
-        found.append(f"{count} threads share the {open_cpus} CPUs that are open to this process")
+        verb = "is" if open_cpus == 1 else "are"
+        found.append(f"{count} threads share {counted(open_cpus, 'CPU')} that {verb} open to this process")
     if mkl and (right := mkl_type(facts)) is not None and not variable(facts, right.name):
         found.append(f"MKL takes its slow path on AMD ({right.name} is not set)")
     cores = cpu.physical_cores
     if count is not None and cores and count > cores and (open_cpus is None or open_cpus >= count):
-        found.append(f"{count} threads are hyper-threads of {cores} cores")
+        found.append(f"{count} threads are hyper-threads of {counted(cores, 'core')}")
     if count is not None and (cpu.sockets or 1) > 1 and cores and count > cores // (cpu.sockets or 1):
         found.append(f"the threads are on {cpu.sockets} sockets and fetch from each other's memory")
     if facts.bench is not None and not facts.bench.quiet:

@@ -9,6 +9,7 @@ from typing import Any
 from ideepdoctor.model.facts import Facts
 from ideepdoctor.model.findings import Finding, FixSafety, Severity
 from ideepdoctor.model.plan import Step
+from ideepdoctor.model.words import counted
 from ideepdoctor.rules.base import Example, Rule, Unknown
 from ideepdoctor.rules.installed import fix_command, variable, variable_fix, variable_steps
 
@@ -70,10 +71,11 @@ class IDP504(Rule):
         if threads <= allowed:
             return
         by = f"OMP_NUM_THREADS={text}" if text.isdecimal() else "OpenMP's own choice"
-        limit = f"{cpus} CPUs" if quota is None else f"{cpus} CPUs, quota {quota:g}"
+        count = counted(cpus, "CPU")
+        limit = count if quota is None else f"{count}, quota {quota:g}"
         safety = variable_fix(facts, "OMP_NUM_THREADS")
         yield self.finding(
-            found=f"{threads} threads ({by}), {limit}",
+            found=f"{counted(threads, 'thread')} ({by}), {limit}",
             needed=f"{allowed} thread{'s' if allowed != 1 else ''} at most",
             consequence="threads wait for each other: small operations become up to a hundred times slower",
             next_step=fix_command(facts) if safety is FixSafety.SAFE else f"export OMP_NUM_THREADS={allowed}",

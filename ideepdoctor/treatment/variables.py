@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ideepdoctor.model.facts import Facts
+from ideepdoctor.model.words import counted
 from ideepdoctor.treatment.profile import in_force, open_cpus
 
 ON_AMD_AVX512 = "amd-avx512"
@@ -128,7 +129,8 @@ def _threads(facts: Facts) -> tuple[int, int, str] | None:
     if quota is not None and quota > 0 and math.ceil(quota) < cpus:
         count = math.ceil(quota)
         if not (doubled and cores is not None and cores < count):
-            return count, cpus, f"OpenMP ignores the control group's quota of {quota:g} CPUs and would use {cpus}"
+            share = counted(quota, "CPU")
+            return count, cpus, f"OpenMP ignores the control group's quota of {share} and would use {cpus}"
     if doubled and cores is not None:
-        return cores, cpus, f"{cpus} CPUs are hyper-threads of {cores} cores"
+        return cores, cpus, f"{cpus} CPUs are hyper-threads of {counted(cores, 'core')}"
     return None
