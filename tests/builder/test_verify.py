@@ -63,6 +63,7 @@ class World:
         self.plan = Steps("", ())
         self.python = ""
         self.told: list[str] = []
+        self.went: list[tuple[int, set[str], bool]] = []
         self.session = Session(
             RealSystem(), {"IDEEPDOCTOR_CACHE_DIR": str(cache)}, str(cache), Quiet(), lambda _report: True
         )
@@ -86,6 +87,7 @@ class World:
         results: dict[tuple[str, str], Result] = {}
 
         def go() -> None:
+            self.went.append((len(made.pairs), {at.name for _case, at in made.pairs}, made.deadline is None))
             results.update({(case.key, at.name): self.result(case.key, at.name) for case, at in made.pairs})
 
         made = SimpleNamespace(pairs=pairs, results=results, deadline=None, go=go)
@@ -188,6 +190,13 @@ def test_a_wrong_operation_is_named(world: World, wheel: BuiltWheel):
     world.catalogue = replace(world.catalogue, available=False, reason="no __version__")
     with pytest.raises(VerifyFailed, match="Chainer does not use this wheel: no __version__"):
         world.verify(wheel)
+
+
+def test_something_of_every_family_is_tried_however_long_it_takes(world: World, wheel: BuiltWheel):
+    many = tuple(replace(CASE, key=f"a{number}") for number in range(10))
+    world.catalogue = replace(world.catalogue, cases=(*many, replace(CASE, key="b", family="relu", op="relu")))
+    world.verify(wheel)
+    assert world.went == [(5, {"2"}, True), (55, {"2", "1", "3", "4", "1cpu"}, False)]
 
 
 def test_the_guard_must_be_on(world: World, wheel: BuiltWheel):

@@ -304,6 +304,10 @@ def test_a_wheel_that_was_proved_says_so_and_is_the_same_otherwise(stage: Path, 
     assert proved.proof == ("smoke: used",) and proved.path == wheel.path
     assert proved.sha256 == hashlib.sha256(Path(proved.path).read_bytes()).hexdigest() != wheel.sha256
     assert with_proof(RealSystem(), proved, proved.proof) == proved
+    with zipfile.ZipFile(wheel.path, "w") as whole:
+        whole.writestr(f"{INFO}/ideepdoctor-build.json", "{}")
+    with pytest.raises(ValueError, match="does not say whether it is verified"):
+        with_proof(RealSystem(), wheel, ())
 
 
 @needs_compiler
