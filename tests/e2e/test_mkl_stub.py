@@ -14,7 +14,12 @@ from typing import Any
 import pytest
 
 from ideepdoctor.builder import stub
+from ideepdoctor.builder.cache import Store
 from ideepdoctor.builder.compare import Measured, decide, measure
+from ideepdoctor.builder.mkl import provide
+from ideepdoctor.builder.recipe import RELEASES
+from ideepdoctor.errors import CouldNotCheck
+from ideepdoctor.model.build import BuildRequest
 from ideepdoctor.system import RealSystem
 from ideepdoctor.targets.target import Target
 from tests.builder.vectors import SPECIAL, M, ask, floats, numbers, same, single, ulps
@@ -192,3 +197,32 @@ def test_one_environment_is_not_slower_than_itself(made: Made) -> None:
     assert [item.work for item in measured] == ["conv", "alexnet", "linear", "dropout"]
     assert all(item.ratio is not None for item in measured)
     assert not told_slower(measured), decide(measured)
+
+
+def test_mkl_of_the_wheel_and_without_it_are_provided(made: Made, tmp_path: Path) -> None:
+    """The wheel of ideep4py is in uv's cache since the environment was made; the headers are 1 MB."""
+    made("3.7")
+    system, told = RealSystem(), []
+    store = Store(system, str(tmp_path / "store"), told.append)
+    release = RELEASES["2.0.0.post3"]
+    found = {}
+    for kind in ("wheel", "none"):
+        request = BuildRequest("python", "out", mkl=kind, march="x86-64-v3")
+        found[kind] = provide(system, request, release, str(tmp_path / kind), store, told.append)
+    assert found["wheel"].include == found["none"].include
+    assert (Path(found["none"].include) / "mkl_vsl.h").stat().st_size > 1000
+    assert [Path(path).stat().st_size for path in found["wheel"].libraries] == [154033966, 1842723]
+    assert Path(found["none"].libraries[0]).stat().st_size < 100_000
+    assert told == [text for text in told if text.startswith(("fetching", "compiling"))] and len(told) == 3
+
+
+def test_without_network_and_cache_nothing_is_provided(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("UV_CACHE_DIR", str(tmp_path / "uv"))
+    monkeypatch.setenv("UV_OFFLINE", "1")
+    system = RealSystem()
+    store = Store(system, str(tmp_path / "store"), lambda _text: None)
+    request = BuildRequest("python", "out", mkl="none")
+    with pytest.raises(CouldNotCheck, match="fetching mkl-include"):
+        provide(system, request, RELEASES["2.0.0.post3"], str(tmp_path / "work"), store, lambda _text: None)
+    left = [path for path in (tmp_path / "store").rglob("*") if path.is_file() and path.suffix != ".lock"]
+    assert left == [] and not (tmp_path / "work").exists()
