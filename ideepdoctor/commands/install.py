@@ -6,7 +6,6 @@ from dataclasses import replace
 
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_version
-from packaging.version import Version
 
 from ideepdoctor.commands.fix import DRY_RUN, apply_and_check
 from ideepdoctor.commands.session import Session, TargetOptions, examine, find_target, judge_all
@@ -59,7 +58,7 @@ def _plan(facts: Facts, version: str, origin: PackageSource) -> Plan:
     from ideepdoctor.stacks.catalog import all_stacks
     from ideepdoctor.treatment.plan import install_plan
 
-    if Version(version).local:
+    if "+" in version:
         from ideepdoctor.commands.install_built import built_plan
 
         return with_source(built_plan(facts, version, origin), origin)
@@ -96,7 +95,7 @@ def wanted_version(spec: str) -> str:
     if asked.name.lower() != "ideep4py" or len(pins) != 1 or len(asked.specifier) != 1 or more:
         raise UsageError(f"{spec!r} does not pin one release of ideep4py", hint=example)
     version = canonicalize_version(pins[0].version, strip_trailing_zero=False)
-    if (Version(version).local or "").split(".")[0] == "doctor":
+    if version.partition("+")[2].startswith("doctor"):
         return version  # a build: the folder that holds it says whether it exists
     if version not in RELEASES:
         raise UsageError(

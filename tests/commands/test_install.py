@@ -124,4 +124,4 @@ def test_the_hint_names_the_release_that_is_right_for_the_installed_chainer():
     assert caught.value.hint == "right for Chainer 4.5.0: ideep4py 1.0.4"
     with pytest.raises(NotPossibleHere) as caught:
         refuse_if_wrong(facts_on("py311-nothing"), "2.0.0.post3")
-    assert caught.value.hint == ""
+    assert caught.value.hint == "built for this Python: ideepdoctor setup --build --python 3.11"
