@@ -72,9 +72,7 @@ def missing_tools(
     wanted = "".join(f"{pin.name}=={pin.version}\n" for pin in program_pins()).encode()
     uv = [uv_program(), "pip"]
     here = ["--no-deps", "--python", sys.executable]
-    cached = [*uv, "install", "--dry-run", "--offline", *here, "--target", f"{cache}/build/nothing", "-r", "-"]
-    done = system.run(cached, timeout_seconds=_SECONDS, env=environ, stdin=wanted)
-    if done.ok and "Would download" not in done.error_text() + done.text() and not request.fresh:
+    if not request.fresh and _uv_keeps(system, environ, [*uv, "install", "--dry-run", "--offline", *here], wanted):
         return None, ()
     argv = [*uv, "compile", "--quiet", "--no-header", *here, "-"]
     try:
@@ -91,6 +89,17 @@ def missing_tools(
         return f"the package index does not answer within {_SECONDS:.0f} s", ()
     lines = [line.strip(" ×├╰─▶│") for line in said.splitlines() if line.strip()]
     return f"the package index cannot be reached: {(lines[-1] if lines else 'uv failed')[:200]}", ()
+
+
+def _uv_keeps(system: System, environ: Mapping[str, str], argv: list[str], wanted: bytes) -> bool:
+    """Whether uv could install this with what is in its cache."""
+    folder = system.make_temporary_folder()  # uv makes the target even where it only says what it would do
+    try:
+        words = [*argv, "--target", f"{folder}/target", "-r", "-"]
+        done = system.run(words, timeout_seconds=_SECONDS, env=environ, stdin=wanted)
+    finally:
+        system.remove_tree(folder)
+    return done.ok and "Would download" not in done.error_text() + done.text()
 
 
 def _kept(cache: str, kind: str, key: str) -> bool:

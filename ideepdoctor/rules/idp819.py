@@ -48,10 +48,16 @@ class IDP819(BuildRule):
             "1.0.3 on Intel",
             planned(ref="v1.0.3", release="1.0.3", cpu_vendor="GenuineIntel", request={"ref": "v1.0.3"}),
         ),
+        Example("a fork's own branch of a release", planned(ref="v1.0.4", release="1.0.4", request={"source": "/src"})),
         Example("a folder", planned(ref=None, release=None, request={"source": "/src"})),
     )
     bad = (
         Example("1.0.3 on AMD", planned(ref="v1.0.3", release="1.0.3", request={"ref": "v1.0.3"})),
+        Example(
+            "1.0.3 on AMD, for another machine",
+            planned(ref="v1.0.3", release="1.0.3", request={"ref": "v1.0.3", "verify": False}),
+        ),
+        Example("a fork's master", planned(ref="master", release=None, request={"ref": "master", "source": "/src"})),
         Example("v2.0.0", planned(ref="v2.0.0", release="2.0.0", request={"ref": "v2.0.0"})),
         Example("master", planned(ref="master", release=None, request={"ref": "master"})),
         Example("a tag of your own", planned(ref="v9.9", release=None, request={"ref": "v9.9"})),
@@ -74,7 +80,7 @@ class IDP819(BuildRule):
             )
         elif build.release is not None:
             yield from self._of_release(RELEASES[build.release], build)
-        elif build.ref in _BRANCHES:
+        elif build.ref in _BRANCHES and build.request is not None and build.request.source is None:
             cause = "it is of later years: a library for other frameworks, not ideep4py as Chainer knows it"
             yield self._refused(f"the branch {build.ref}", _KNOWN, cause)
         elif asked is not None:
@@ -86,10 +92,12 @@ class IDP819(BuildRule):
             yield self._refused(f"{build.ref} (ideep4py {release.version})", _KNOWN, release.wrong)
             return
         if release.intel_only and build.cpu_vendor not in (None, "GenuineIntel"):
+            elsewhere = build.request is not None and not build.request.verify
             yield self._refused(
                 f"{build.ref} (ideep4py {release.version}) on a processor of {build.cpu_vendor}",
                 "v1.0.4, which is for the same Chainer",
                 "its MKL-DNN ends the process at import on processors that are not Intel's (Xbyak::Error)",
+                Severity.WARNING if elsewhere else None,
             )
         chainer = None if build.request is None else build.request.chainer
         if chainer is not None and not _serves(release, chainer):

@@ -82,7 +82,6 @@ _TOOLS = (
     _of(
         "IDP801", rf"{_AT}omp\.h ?: |libgomp\.spec\b|cannot find -l(?:gomp|stdc\+\+)", "omp.h", "libgomp", "cannot find"
     ),
-    _after("IDP801", r"CMAKE_C(?:XX)?_COMPILER not set, after EnableLanguage", "EnableLanguage"),
     _of("IDP802", rf"{_AT}\bPython\.h ?: ", "Python.h"),
     _of("IDP804", r"unable to find a build program corresponding to", "build program"),
     _after("IDP804", r"CMAKE_MAKE_PROGRAM is not set", "CMAKE_MAKE_PROGRAM"),
