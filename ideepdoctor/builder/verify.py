@@ -209,7 +209,7 @@ def _smoke_line(smoke: Smoke) -> str:
     return f"smoke: used ({smoke.kernel}), {len(tried)} of {len(tried)} checks right"
 
 
-_AGAIN = "the wheel is not handed out; ideepdoctor explain IDP601 to IDP619 names what is known of such faults"
+_AGAIN = "the wheel is not handed out; try another --ref, --march or --mkl. Known faults: ideepdoctor explain"
 
 
 def _checks(bad: Sequence[OpCheck]) -> str:
