@@ -48,13 +48,15 @@ class PackageSource:
 
 @dataclass(frozen=True, slots=True)
 class CreateEnv:
-    """Make a new virtual environment in a folder that does not exist or is empty."""
+    """Make a new environment in a folder that does not exist or is empty: a virtual one, or a Python of its own."""
 
     path: str
     python: str
-    """Interpreter to make it from."""
+    """Interpreter to make it from; of a Python of its own, the tool's program."""
     tool: str
-    """``uv`` (3.6 and later) or ``virtualenv`` (2.7 and 3.5)."""
+    """``uv`` (3.6 and later) or ``virtualenv`` (2.7 and 3.5); ``conda``, ``mamba``, ``micromamba`` or ``pyenv``."""
+    release: str = ""
+    """Of the Python that one of the last four gets, such as 3.7; empty for a virtual environment."""
     source: PackageSource = field(default_factory=PackageSource)
     """Where the tool itself comes from, where it must be fetched (virtualenv)."""
     kind: str = field(default="create-env", init=False)
@@ -63,6 +65,8 @@ class CreateEnv:
     @property
     def title(self) -> str:
         """One line for the plan."""
+        if self.release:
+            return f"get Python {self.release} with {self.tool} ({self.python}) into {self.path}"
         return f"create environment {self.path} from {self.python}"
 
 

@@ -18,7 +18,7 @@ from ideepdoctor.model.plan import (
     Step,
     WriteFile,
 )
-from ideepdoctor.treatment import installers, snapshot
+from ideepdoctor.treatment import installers, pythons, snapshot
 from ideepdoctor.treatment.action import Action, Surroundings, missing_parents, refuse_unwritable, remove_if_empty
 from ideepdoctor.treatment.file_steps import CommentLine, PutBlock, Rename, WriteWhole
 from ideepdoctor.treatment.journal import Note
@@ -90,6 +90,9 @@ class MakeEnvironment:
         around = self._around
         step = self._step
         around.system.make_folder(str(Path(step.path).parent))
+        if step.release:
+            pythons.get_python(around.system, step, around.tell)
+            return {"identity": self._identity()}
         installers.create_environment(
             around.system, step.path, step.python, step.tool, around.cache, around.tell, step.source
         )
@@ -97,7 +100,8 @@ class MakeEnvironment:
 
     def _identity(self) -> snapshot.Manifest:
         """What tells this environment from another one that somebody made in its place."""
-        return snapshot.quick_manifest(str(Path(self._step.path) / "pyvenv.cfg"))
+        telling = "bin/python" if self._step.release else "pyvenv.cfg"
+        return snapshot.quick_manifest(str(Path(self._step.path) / telling))
 
     def finished(self) -> Note:
         """What the whole plan left in the folder, noted at its end: undo deletes that and nothing else."""
@@ -130,6 +134,8 @@ class MakeEnvironment:
         else:
             system.remove_tree(str(path))
         remove_if_empty(system, before["parents"])
+        if self._step.release:
+            pythons.forget_python(system, self._step, self._around.tell)
 
 
 class InstallPackages:
