@@ -6,12 +6,15 @@ import base64
 import hashlib
 import re
 import threading
+import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import unquote
+
+from ideepdoctor.model.plan import Requirement
 
 USER, PASSWORD = "reader", "s3cret-w0rd"
 
@@ -134,3 +137,26 @@ def serving(mirror: Mirror) -> Iterator[Mirror]:
         finally:
             server.shutdown()
             thread.join()
+
+
+def tiny_wheel(folder: Path, name: str = "tiny", version: str = "1.0", tag: str = "py3-none-any", **more: str) -> Path:
+    """A wheel of one module, made by hand; ``more``: further files of its dist-info by name."""
+    path = folder / f"{name}-{version}-{tag}.whl"
+    info = f"{name}-{version}.dist-info"
+    parts = {
+        f"{name}.py": f"version = '{version}'\n",
+        f"{info}/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n",
+        f"{info}/WHEEL": f"Wheel-Version: 1.0\nGenerator: hand\nRoot-Is-Purelib: true\nTag: {tag}\n",
+        **{f"{info}/{part}": text for part, text in more.items()},
+    }
+    with zipfile.ZipFile(path, "w") as archive:
+        for part, text in parts.items():
+            archive.writestr(part, text)
+        archive.writestr(f"{info}/RECORD", "".join(f"{part},,\n" for part in (*parts, f"{info}/RECORD")))
+    return path
+
+
+def pin_of(path: Path) -> Requirement:
+    """A file as a requirement."""
+    name, version = path.name.split("-")[:2]
+    return Requirement(name, version, (hashlib.sha256(path.read_bytes()).hexdigest(),))
