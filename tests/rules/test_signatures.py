@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import tracemalloc
 from collections.abc import Iterator
 
 import pytest
 
 from ideepdoctor.rules.signatures import HITS_PER_CODE, SHOWN_CHARACTERS, find, read
+from tests.e2e.build_failures import FAILURES, LOGS, Failure
 
 LINES = {
     "IDP801": (
@@ -229,3 +231,48 @@ def test_where_nothing_is_known_the_last_lines_that_look_like_errors_are_kept():
     assert reading.telling == ((2, "x.cpp:1: error: something new"),)
     assert read(["a", "b\n"]).telling == ((1, "a"), (2, "b"))
     assert read([]).telling == ()
+
+
+def logs() -> dict[str, list[str]]:
+    """Logs of real builds that failed (and one that did not), by name: see tests/e2e/build_failures.py."""
+    return {path.stem: path.read_text("utf-8").splitlines() for path in sorted(LOGS.glob("*.log"))}
+
+
+@pytest.mark.parametrize("failure", FAILURES, ids=lambda failure: failure.name)
+def test_the_log_of_a_real_failure_names_its_cause_first(failure: Failure):
+    lines = logs()[failure.name]
+    hits = find(lines)
+    assert hits[0].code == failure.code
+    for hit in hits:
+        assert hit.line in lines[hit.line_number - 1]
+
+
+def test_the_log_of_a_healthy_build_names_nothing():
+    assert find(logs()["healthy"]) == ()
+
+
+def test_every_failure_has_a_log_and_every_code_a_real_one():
+    assert {failure.name for failure in FAILURES} | {"healthy"} == set(logs())
+    seen = {hit.code for lines in logs().values() for hit in find(lines)}
+    assert seen == set(LINES)
+
+
+@pytest.mark.parametrize("dress", DRESSES.values(), ids=DRESSES.keys())
+def test_a_whole_log_says_the_same_in_every_dress(dress: str):
+    for name, lines in logs().items():
+        dressed = [dress.format(line) for line in lines]
+        assert [(hit.code, hit.line_number) for hit in find(dressed)] == [
+            (hit.code, hit.line_number) for hit in find(lines)
+        ], name
+
+
+def test_lines_of_many_jobs_among_each_other_change_nothing():
+    for lines in logs().values():
+        jobs = [line for row in lines for line in (row, "[ 37%] Building CXX object src/other.cpp.o")]
+        assert [hit.code for hit in find(jobs)] == [hit.code for hit in find(lines)]
+
+
+def test_no_log_tells_of_the_machine_that_wrote_it():
+    for name, lines in logs().items():
+        text = "\n".join(lines)
+        assert not re.search(r"/root\b|/tmp/|/work/|pytest-", text), name
