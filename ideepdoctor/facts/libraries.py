@@ -39,6 +39,8 @@ _BY_NAME = (
     ("gomp", re.compile(r"libgomp")),
     ("openblas", re.compile(r"libopenblas")),
 )
+MKL_STUB = "ideepdoctor_mkl_stub"
+"""Symbol of the library that a build without MKL has in its place."""
 _TITLES = {"mklml": "MKLML", "mkl": "MKL", "iomp": "Intel OpenMP", "omp": "LLVM OpenMP", "gomp": "GNU OpenMP"}
 _MKL_VERSION = re.compile(r"Version (\S+)")
 
@@ -160,6 +162,8 @@ def identify(file: ElfFile, kind: str, mkl_version: str | None = None) -> str:
     """What a library of this kind is, with its version as far as that is known."""
     if kind in ("mkldnn", "contained"):
         return _mkldnn(file)
+    if kind == "mklml" and MKL_STUB in file.exports:
+        return "ideepdoctor's own, in place of MKLML"
     if kind in ("mkl", "mklml") and mkl_version is not None:
         found = _MKL_VERSION.search(mkl_version)
         return f"{_TITLES[kind]} {found.group(1) if found else mkl_version}"

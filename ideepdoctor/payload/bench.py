@@ -226,10 +226,11 @@ class Engine(object):
         return found
 
     def threads(self):
-        """Threads of the OpenMP runtime of iDeep; None where it is not here."""
+        """Threads of the OpenMP runtime of iDeep (without MKL that of GCC); None where it is not here."""
         import ctypes
 
-        path = next((path for path in loaded() if "libiomp5" in path), None)
+        names = ("libiomp5", "libgomp") if self.mdarray else ("libiomp5",)
+        path = next((path for name in names for path in loaded() if name in path), None)
         try:
             return None if path is None else int(ctypes.CDLL(path).omp_get_max_threads())
         except (OSError, AttributeError):

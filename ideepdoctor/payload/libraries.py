@@ -53,6 +53,7 @@ SYMBOLS = (
     "__kmpc_fork_call",
     "cblas_sgemm",
     "MKL_Get_Version_String",
+    "ideepdoctor_mkl_stub",  # builder/stub.py: the library of a build without MKL
 )
 OPENMP = SYMBOLS[4:7]
 ENGINES = SYMBOLS[:4]  # a file that defines one of them contains MKL-DNN or its successors

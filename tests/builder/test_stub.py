@@ -16,9 +16,12 @@ from elftools.elf.elffile import ELFFile
 
 from ideepdoctor.builder import stub
 from ideepdoctor.errors import BuildFailed
+from ideepdoctor.facts.libraries import identify, kind_of
+from ideepdoctor.model.native import ElfFile
 from ideepdoctor.system import RealSystem
 from tests.builder.vectors import SPECIAL, A, M, ask, expected_draws, floats, numbers, same, single, ulps
 from tests.doubles import FakeSystem, completed
+from tests.payload.elf import payload_module
 
 SIX = {"vslNewStream", "vslSkipAheadStream", "vslDeleteStream", "viRngBernoulli", "vsMul", "vsPowx"}
 
@@ -54,6 +57,14 @@ def test_the_file_is_taken_for_mkl_and_needs_no_openmp(library: str) -> None:
     assert defined == SIX | {stub.MARK}
     assert Path(library).stat().st_size < 100_000
     assert stub.MARK.encode() in Path(library).read_bytes()
+
+
+def test_libs_tells_it_from_mkls(library: str) -> None:
+    exports = tuple(payload_module().read_elf(library)["exports"])
+    file = ElfFile(library, library, exports=exports)
+    assert kind_of(file) == "mklml"
+    assert identify(file, "mklml") == "ideepdoctor's own, in place of MKLML"
+    assert identify(ElfFile(library, library), "mklml") == "MKLML"
 
 
 def test_the_text_has_no_warnings(tmp_path: Path, library: str) -> None:
