@@ -113,8 +113,10 @@ def wheel_text(tag: Tag) -> str:
 
 
 def info_text(info: BuildInfo) -> str:
-    """ideepdoctor-build.json: the fields of BuildInfo."""
-    return json.dumps(asdict(info), indent=1, sort_keys=True) + "\n"
+    """ideepdoctor-build.json: the fields of BuildInfo, a line each."""
+    fields = sorted(asdict(info).items())
+    lines = ",\n".join(f"  {json.dumps(name)}: {json.dumps(value, sort_keys=True)}" for name, value in fields)
+    return f"{{\n{lines}\n}}\n"
 
 
 def digest_of(data: bytes) -> str:
