@@ -1,9 +1,11 @@
-"""How a person gets an interpreter that can hold iDeep, with the tools that this machine has."""
+"""How a person gets an interpreter that can hold iDeep, with the tools that this machine has, or does without one."""
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from ideepdoctor.targets.sources import program_on_path
@@ -25,6 +27,51 @@ def needed(abis: Sequence[str]) -> str:
     return f"CPython {names}, 64-bit, with glibc, on Linux x86_64"
 
 
+@dataclass(frozen=True, slots=True)
+class Way:
+    """A tool on PATH that gets a Python, for ``setup --get-python``.
+
+    Attributes:
+        kind: ``conda`` or ``pyenv``, as the option says it.
+        tool: micromamba, mamba, conda or pyenv.
+        program: its absolute path.
+        release: what it is asked for: 3.7 or 3.7.17.
+        cost: time and sizes in words; measured of pyenv, of the others what their packages weigh.
+    """
+
+    kind: str
+    tool: str
+    program: str
+    release: str
+    cost: str
+
+
+def ways_here(environ: Mapping[str, str], minor: str) -> tuple[Way, ...]:
+    """The tools on PATH that get a Python of this minor version, least effort first."""
+    found = []
+    for tool in _CONDA_TOOLS:
+        program = program_on_path(environ, tool)
+        if program is not None:
+            cost = "a ready one: about 2 min, 60 MB to download, 250 MB on disk"
+            found.append(Way("conda", tool, program, minor, cost))
+            break
+    program = program_on_path(environ, "pyenv")
+    if program is not None:
+        cost = "compiles it: about 5 min, 20 MB to download, 200 MB on disk"
+        found.append(Way("pyenv", "pyenv", program, _pyenv_release(environ, program, minor), cost))
+    return tuple(found)
+
+
+def pyenv_root(environ: Mapping[str, str], program: str) -> Path:
+    """The folder whose ``versions`` pyenv fills."""
+    return Path(environ["PYENV_ROOT"]) if environ.get("PYENV_ROOT") else _above_pyenv(program)
+
+
+def _above_pyenv(program: str) -> Path:
+    above = Path(program).resolve().parent.parent
+    return above if (above / "libexec").is_dir() or (above / "versions").is_dir() else Path.home() / ".pyenv"
+
+
 def ways_to_get(environ: Mapping[str, str], minor: str, *, glibc: bool) -> list[str]:
     """Ways to a Python of this minor version, least effort first, as lines of text.
 
@@ -36,19 +83,14 @@ def ways_to_get(environ: Mapping[str, str], minor: str, *, glibc: bool) -> list[
         minor: such as ``3.7``.
         glibc: whether programs for glibc run here; where they do not (Alpine), only a container helps.
     """
-    ready: list[str] = []
-    if glibc:
-        conda = next((tool for tool in _CONDA_TOOLS if program_on_path(environ, tool)), None)
-        if conda is not None:
-            channel = " -c conda-forge" if conda == "micromamba" else ""  # it has no channel of its own
-            ready.append(f"{conda} create -n ideep{channel} python={minor}   (downloads a ready one)")
-        pyenv = program_on_path(environ, "pyenv")
-        if pyenv is not None:
-            ready.append(f"pyenv install {_pyenv_release(environ, pyenv, minor)}   (compiles it: some minutes)")
+    named = "" if minor == next(iter(WHEEL_ABIS.values())) else f" --python {minor}"
+    ours = ways_here(environ, minor) if glibc else ()
+    ready = [f"ideepdoctor setup{named} --get-python {way.kind}   ({_does(way)} {way.cost})" for way in ours]
     container = next((tool for tool in _CONTAINER_TOOLS if program_on_path(environ, tool)), None)
     if container is not None:
         ready.append(
-            f"{container} run -it python:{minor} bash   (and the doctor in it, which needs a Python 3.11 or later too)"
+            f"{container} run -it python:{minor} bash   (about 5 min, 350 MB to download, 1 GB on disk; and the doctor "
+            "in it, which needs a Python 3.11 or later too)"
         )
     missing = [
         text
@@ -67,14 +109,30 @@ def ways_to_get(environ: Mapping[str, str], minor: str, *, glibc: bool) -> list[
         )
     if glibc:
         lines.append("(uv cannot help: the oldest CPython that it offers is 3.8)")
-    return lines
+    return lines if ours else [*lines, f"then: ideepdoctor setup --python {minor}"]
+
+
+def _does(way: Way) -> str:
+    return f"pyenv install {way.release}" if way.tool == "pyenv" else f"{way.tool} create python={way.release},"
+
+
+def way_to_build(minor: str) -> list[str]:
+    """The way without another Python, as lines of text: ideep4py built for one that is here."""
+    from ideepdoctor.builder.progress import seconds_of, shown_time
+    from ideepdoctor.model.build import Stage
+
+    jobs = len(os.sched_getaffinity(0))
+    spent = shown_time(sum(seconds_of(stage, jobs) for stage in Stage))
+    return [
+        "or without another Python, ideep4py built for one that is here:",
+        f"  ideepdoctor setup --build --python {minor}   (about {spent} with {jobs} compiler{'s' if jobs > 1 else ''}, "
+        "150 MB to download, 1.5 GB while it builds, 300 MB on disk after)",
+    ]
 
 
 def _pyenv_release(environ: Mapping[str, str], program: str, minor: str) -> str:
     """The newest release of this minor version that the installed pyenv can build."""
-    roots = [Path(program).resolve().parent.parent]
-    if environ.get("PYENV_ROOT"):
-        roots.insert(0, Path(environ["PYENV_ROOT"]))
+    roots = [pyenv_root(environ, program), Path(program).resolve().parent.parent]
     pattern = re.compile(re.escape(minor) + r"\.(\d+)")
     for root in roots:
         try:

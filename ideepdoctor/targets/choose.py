@@ -6,10 +6,12 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+from packaging.version import Version
+
 from ideepdoctor.errors import CouldNotCheck, NotPossibleHere, UsageError
 from ideepdoctor.model.facts import Interpreter
 from ideepdoctor.system import System, is_executable_file
-from ideepdoctor.targets.advice import WHEEL_ABIS, needed, ways_to_get
+from ideepdoctor.targets.advice import WHEEL_ABIS, needed, way_to_build, ways_to_get
 from ideepdoctor.targets.asked import ASKED_TIMEOUT_SECONDS, listing, look_up, minor_asked
 from ideepdoctor.targets.find import Found, Place, discover, identify, identify_one, place_of, places, version_key
 from ideepdoctor.targets.sources import (
@@ -211,18 +213,23 @@ def _why_not(found: Found, wanted: Sequence[str]) -> str:
 
 
 def _instead(
-    system: System, environ: Mapping[str, str], everything: Sequence[Found], wanted: Sequence[str]
+    system: System,
+    environ: Mapping[str, str],
+    everything: Sequence[Found],
+    wanted: Sequence[str],
+    asked: Found | None = None,
 ) -> list[str]:
-    """What is needed, and the nearest interpreter that would do, else how to get one."""
+    """What is needed, and the nearest interpreter that would do, else how to get one; and the build."""
     nearest = _best(system, environ, everything, wanted)
     lines = [f"needed: {needed(wanted)}"]
     if nearest is None:
-        return [*lines, *_ways(environ, everything, wanted)]
+        return [*lines, *_ways(environ, everything, wanted), *_builds(everything, asked)]
     minor = ".".join(nearest.identity.version.split(".")[:2])
     return [
         *lines,
         f"nearest usable interpreter: Python {nearest.identity.version} at {nearest.place.path}",
         f"use it: ideepdoctor setup --python {minor}",
+        *(_builds(everything, asked) if asked else []),
     ]
 
 
@@ -230,7 +237,7 @@ def _not_this_one(
     system: System, environ: Mapping[str, str], found: Found, why_not: str, wanted: Sequence[str]
 ) -> NotPossibleHere:
     everything = discover(system, environ)
-    hint = _instead(system, environ, everything, wanted)
+    hint = _instead(system, environ, everything, wanted, found)
     if _best(system, environ, everything, wanted) is None:
         hint.insert(1, listing(everything))
     who = found.identity
@@ -245,7 +252,7 @@ def _nothing_suitable(environ: Mapping[str, str], found: Sequence[Found], wanted
     seen = f"none of the {len(found)} found has an ideep4py wheel" if found else "there is none"
     return NotPossibleHere(
         f"no Python on this machine can hold iDeep: {seen}",
-        hint="\n".join([f"needed: {needed(wanted)}", listing(found), *_ways(environ, found, wanted)]),
+        hint="\n".join([f"needed: {needed(wanted)}", listing(found), *_ways(environ, found, wanted), *_builds(found)]),
     )
 
 
@@ -259,4 +266,20 @@ def _ways(environ: Mapping[str, str], found: Sequence[Found], wanted: Sequence[s
     if minor is None:
         return []
     glibc = not found or any((each.identity.libc or "glibc").startswith("glibc") for each in found)
-    return [*ways_to_get(environ, minor, glibc=glibc), f"then: ideepdoctor setup --python {minor}"]
+    return ways_to_get(environ, minor, glibc=glibc)
+
+
+def _builds(everything: Sequence[Found], asked: Found | None = None) -> list[str]:
+    """The way to build ideep4py: for what was asked for, else for the best Python here that has no wheel; or none."""
+    from ideepdoctor.stacks.catalog import all_stacks
+
+    locked = {abi: lock.python for stack in all_stacks() for lock in stack.locks if lock.built for abi in lock.abis}
+    usable = [each for each in ([asked] if asked else everything) if not _why_not(each, tuple(locked))]
+    # What Chainer runs on without help comes first: 3.12 and later need the start-up file.
+    order = sorted({each.identity.abi for each in usable}, key=lambda abi: _build_order(locked[abi]), reverse=True)
+    return way_to_build(locked[order[0]]) if order else []
+
+
+def _build_order(minor: str) -> tuple[bool, Version]:
+    number = version_key(minor)
+    return number < version_key("3.12"), number

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from ideepdoctor.errors import CouldNotCheck, NotPossibleHere, UsageError
+from ideepdoctor.targets.advice import ways_here
 from ideepdoctor.targets.choose import base_for_new_environment, resolve
 from tests.doubles import CountingSystem, completed, payload_answer
 from tests.targets.trees import SHIM, Machine, identity
@@ -325,7 +326,10 @@ def test_asked_for_a_python_without_a_wheel(machine: Machine) -> None:
             base(machine, asked)
         expected = f"CPython 3.11.2 (cp311) at {python} cannot hold iDeep: no ideep4py wheel exists for cp311"
         assert raised.value.message == expected
-        assert raised.value.hint.splitlines()[-1] == "use it: ideepdoctor setup --python 3.7"
+        *_, use, without, build = raised.value.hint.splitlines()
+        assert use == "use it: ideepdoctor setup --python 3.7"
+        assert without == "or without another Python, ideep4py built for one that is here:"
+        assert build.startswith("  ideepdoctor setup --build --python 3.11   (about ")
 
 
 def advice(machine: Machine, asked: str | None = None) -> str:
@@ -341,23 +345,28 @@ def test_ways_name_only_tools_that_are_there(machine: Machine) -> None:
     machine.file("bin/docker")
     machine.file("bin/pyenv")
     machine.file("bin/conda")
-    assert advice(machine).splitlines() == [
+    shown = [line.partition("   (about")[0] for line in advice(machine).splitlines()]
+    assert shown == [
         "needed: CPython 2.7, 3.5, 3.6 or 3.7, 64-bit, with glibc, on Linux x86_64",
         "interpreters found here:",
         f"  CPython 3.11.2 (cp311) {machine.root / 'bin/python3.11'}",
         "ways to get Python 3.7, least effort first:",
-        "  conda create -n ideep python=3.7   (downloads a ready one)",
-        "  pyenv install 3.7.17   (compiles it: some minutes)",
-        "  docker run -it python:3.7 bash   (and the doctor in it, which needs a Python 3.11 or later too)",
+        "  ideepdoctor setup --get-python conda   (conda create python=3.7, a ready one: about 2 min, 60 MB to "
+        "download, 250 MB on disk)",
+        "  ideepdoctor setup --get-python pyenv   (pyenv install 3.7.17 compiles it: about 5 min, 20 MB to download, "
+        "200 MB on disk)",
+        "  docker run -it python:3.7 bash",
         "(uv cannot help: the oldest CPython that it offers is 3.8)",
-        "then: ideepdoctor setup --python 3.7",
+        "or without another Python, ideep4py built for one that is here:",
+        "  ideepdoctor setup --build --python 3.11",
     ]
     machine.file("bin/micromamba")
-    assert "  micromamba create -n ideep -c conda-forge python=3.7 " in advice(machine)
+    assert "  ideepdoctor setup --get-python conda   (micromamba create python=3.7, " in advice(machine)
     machine.environ["PYENV_ROOT"] = str(machine.root / "p")
     for name in ("3.7.2", "3.7.16", "3.7-dev", "3.6.99"):
         machine.file(f"p/plugins/python-build/share/python-build/{name}")
-    assert "  pyenv install 3.7.16 " in advice(machine)
+    assert "(pyenv install 3.7.16 compiles it" in advice(machine)
+    assert ways_here(machine.environ, "3.6")[1].release == "3.6.99"
 
 
 def test_how_to_get_the_version_that_was_asked_for(machine: Machine) -> None:
@@ -369,19 +378,37 @@ def test_how_to_get_the_version_that_was_asked_for(machine: Machine) -> None:
     assert "use it: ideepdoctor setup --python 3.7" in advice(machine, "3.14")
 
 
+def test_the_build_is_for_what_chainer_needs_no_help_on(machine: Machine) -> None:
+    machine.python("bin/python3.13", "3.13.0")
+    assert "setup --build --python 3.13 " in advice(machine)
+    machine.python("bin/python3.9", "3.9.18")
+    machine.python("bin/python3.10", "3.10.13")
+    assert "setup --build --python 3.10 " in advice(machine)
+    assert "setup --build --python 3.9 " in advice(machine, "3.9"), "what was asked for comes first"
+    assert "setup --build --python 3.10 " in advice(machine, "3.7"), "it is not here"
+
+
+def test_no_build_for_a_python_that_chainer_is_not_locked_for(machine: Machine) -> None:
+    machine.python("bin/python3.14", "3.14.0")
+    machine.python("bin/pypy3.9", "3.9.18", implementation="PyPy")
+    assert "--build" not in advice(machine)
+
+
 def test_ways_where_no_build_for_glibc_would_run(machine: Machine) -> None:
     machine.python("bin/python3.11", "3.11.2", libc="musl")
     for tool in ("conda", "pyenv", "podman"):
         machine.file(f"bin/{tool}")
     text = advice(machine)
-    assert "podman run -it python:3.7" in text and "conda create" not in text and "pyenv install" not in text
+    assert "podman run -it python:3.7" in text and "--get-python" not in text and "pyenv install" not in text
+    assert "--build" not in text
 
 
 def test_no_way_on_another_processor(machine: Machine) -> None:
     machine.python("bin/python3.11", "3.11.2", platform="linux-aarch64")
     machine.file("bin/conda")
     text = advice(machine)
-    assert "the wheels are for Linux x86_64, and this is linux-aarch64" in text and "conda create" not in text
+    assert "the wheels are for Linux x86_64, and this is linux-aarch64" in text and "--get-python" not in text
+    assert "--build" not in text
 
 
 @pytest.mark.parametrize("version", ["2.7", "3.6", "3.7"])
