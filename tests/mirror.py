@@ -147,8 +147,8 @@ def tiny_wheel(folder: Path, name: str = "tiny", version: str = "1.0", tag: str 
         f"{name}.py": f"version = '{version}'\n",
         f"{info}/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n",
         f"{info}/WHEEL": f"Wheel-Version: 1.0\nGenerator: hand\nRoot-Is-Purelib: true\nTag: {tag}\n",
-        **{f"{info}/{part}": text for part, text in more.items()},
     }
+    parts |= {f"{info}/{part}": text for part, text in more.items()}
     with zipfile.ZipFile(path, "w") as archive:
         for part, text in parts.items():
             archive.writestr(part, text)
