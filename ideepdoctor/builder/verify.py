@@ -40,6 +40,9 @@ BUDGET_SECONDS = 60.0
 """For the operations beyond the first of each family."""
 FIRST_CASES = 4
 """Of each family of operations; these are tried with the person's own number of threads however long it takes."""
+OWN_VARIABLES = ("CHAINER_", "IDEEPDOCTOR_GUARD", "PYTHON", "MKLDNN_")
+"""Starts of the names of variables that a person may have set to switch iDeep off, or that lead to other packages: the
+proof is of the wheel and not of them."""
 _SHOWN = 4
 
 Tell = Callable[[str], None]
@@ -83,7 +86,9 @@ def verify(
     if chainer is None:
         raise ValueError(f"{lock.stack} holds no Chainer")
     _static(wheel, lock, chainer.version)
-    with workspace(session) as work:
+    with workspace(session) as work, _without_own_variables():
+        own = {name: value for name, value in session.environ.items() if not name.startswith(OWN_VARIABLES)}
+        session = replace(session, environ=own)
         facts, target = make_environment(session, wheel, lock, chainer.version, python, work, tell)
         tell("smoke test: used, right")
         facts, smoke = prove(session, target, timing=False)
@@ -129,6 +134,18 @@ def workspace(session: Session) -> Iterator[str]:
         yield work
     finally:
         system.remove_tree(work)
+
+
+@contextlib.contextmanager
+def _without_own_variables() -> Iterator[None]:
+    """What is started meanwhile has none of OWN_VARIABLES."""
+    held = {name: value for name, value in os.environ.items() if name.startswith(OWN_VARIABLES)}
+    try:
+        for name in held:
+            del os.environ[name]
+        yield
+    finally:
+        os.environ.update(held)
 
 
 class _Told(Quiet):

@@ -217,6 +217,23 @@ def test_another_ideep4py_does_not_pass_for_the_wheel(world: World, wheel: Built
         world.verify(wheel)
 
 
+def test_what_a_person_has_set_does_not_decide(world: World, wheel: BuiltWheel, monkeypatch: pytest.MonkeyPatch):
+    own = {"CHAINER_USE_IDEEP": "never", "IDEEPDOCTOR_GUARD": "off", "PYTHONPATH": "/elsewhere", "MY_OWN": "1"}
+    for name, value in own.items():
+        monkeypatch.setenv(name, value)
+    world.session = replace(world.session, environ={**world.session.environ, **own})
+    seen: list[dict[str, str]] = []
+
+    def look(session: Session, _target: Any, **_options: Any) -> Any:
+        seen.extend([dict(os.environ), dict(session.environ)])
+        return world.after, world.smoke
+
+    monkeypatch.setattr(module, "prove", look)
+    world.verify(wheel)
+    assert [{name for name in own if name in variables} for variables in seen] == [{"MY_OWN"}, {"MY_OWN"}]
+    assert {name: os.environ[name] for name in own} == own
+
+
 def test_ctrl_c_leaves_nothing(world: World, wheel: BuiltWheel, monkeypatch: pytest.MonkeyPatch):
     def interrupted(*_arguments: Any) -> None:
         raise KeyboardInterrupt
