@@ -14,7 +14,7 @@ PREPARE_STEP = "python/external/mkldnn/prepare_mkldnn.py"
 _HASH = re.compile(r"(?<![0-9a-fA-F])[0-9a-f]{40}(?![0-9a-fA-F])")
 _CLONED = re.compile(r"\bgit clone\b(?:[^'\"]|\\\n)*?(\S*(?:mkl-?dnn|onednn)(?:\.git)?)(?=[\s'\"]|$)", re.IGNORECASE)
 _IMPORTS_EXTERNAL = re.compile(r"^\s*(?:import|from)\s+external\b", re.MULTILINE)
-_VERSION = re.compile(r"^\s*__version__\s*=\s*['\"]([^'\"]+)['\"]", re.MULTILINE)
+_VERSION = re.compile(r"^\s*__version__\s*=\s*['\"]([^'\"]+)['\"]\s*(?:#.*)?$", re.MULTILINE)
 _SETUP_VERSION = re.compile(r"\bversion\s*=\s*['\"]([^'\"]+)['\"]")
 
 

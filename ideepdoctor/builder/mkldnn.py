@@ -28,7 +28,8 @@ class Wanted:
     Attributes:
         tree: folder of ideep's source, ours to write in.
         layout: of it.
-        base: where ideep came from: an address or a folder, to which the address in .gitmodules may be relative.
+        source: what ideep was taken from, for messages.
+        base: where that came from: an address or a folder, to which the address in .gitmodules may be relative.
         pinned: commit of the submodule (40 digits); empty: the source has no git to tell it.
         release: the known release that the source is; None: none.
         named: it was asked for as that release, so that it is an error if MKL-DNN is not the recorded one.
@@ -38,6 +39,7 @@ class Wanted:
 
     tree: str
     layout: Layout
+    source: str
     base: str
     pinned: str = ""
     release: SourceRelease | None = None
@@ -80,7 +82,7 @@ def provide_mkldnn(system: System, environ: Mapping[str, str], wanted: Wanted, t
     if not wanted.pinned:
         _verify(wanted, commit, shown(url))
     if not _is_mkldnn(folder):
-        raise NoSource(f"{shown(url)} is not MKL-DNN: it has no CMakeLists.txt and include/ at {commit[:12]}")
+        raise NoSource(f"{shown(url)} is not MKL-DNN: it has no CMakeLists.txt and include/mkldnn.h at {commit[:12]}")
     return folder, commit
 
 
@@ -118,7 +120,7 @@ def _recorded(wanted: Wanted) -> str:
     if release is not None and release.mkldnn_tag:
         return release.mkldnn_tag
     raise NoSource(
-        f"{wanted.base} has no MKL-DNN in mkl-dnn/ and no git that says which commit of it belongs there",
+        f"{shown(wanted.source)} has no MKL-DNN in mkl-dnn/ and no git that says which commit of it belongs there",
         hint="clone ideep with git, or put MKL-DNN's source into mkl-dnn/, or --mkldnn-source with a folder or archive",
     )
 
@@ -133,7 +135,7 @@ def _address(system: System, environ: Mapping[str, str], wanted: Wanted) -> str:
     url = values.get(f"{path.removesuffix('.path')}.url", "") if path else ""
     if not url:
         raise NoSource(
-            f"{shown(wanted.base)} names no submodule {IN_CMAKE} in .gitmodules", hint="--mkldnn-source ADDRESS"
+            f"{shown(wanted.source)} names no submodule {IN_CMAKE} in .gitmodules", hint="--mkldnn-source ADDRESS"
         )
     url = resolved(url, wanted.base)
     _require_public(url, wanted)
@@ -144,7 +146,7 @@ def _require_public(url: str, wanted: Wanted) -> None:
     """A source from elsewhere does not make us read this machine's own repositories."""
     if is_remote(wanted.base) and not is_remote(url):
         raise NoSource(
-            f"the source at {shown(wanted.base)} wants MKL-DNN from {url} on this machine",
+            f"the source at {shown(wanted.source)} wants MKL-DNN from {url} on this machine",
             hint=f"if that is meant: --mkldnn-source {url}",
         )
 
@@ -161,7 +163,7 @@ def _verify(wanted: Wanted, commit: str, where: str) -> None:
 
 
 def _is_mkldnn(folder: str) -> bool:
-    return Path(folder, "CMakeLists.txt").is_file() and Path(folder, "include").is_dir()
+    return Path(folder, "CMakeLists.txt").is_file() and Path(folder, "include/mkldnn.h").is_file()
 
 
 def _is_repository(source: str) -> bool:
@@ -184,4 +186,4 @@ def _taken(system: System, given: str, folder: str) -> None:
         system.rename(top, folder)
         system.remove_tree(f"{folder}.unpacked")
     if not _is_mkldnn(folder):
-        raise NoSource(f"{given} is not MKL-DNN's source: it has no CMakeLists.txt and include/")
+        raise NoSource(f"{given} is not MKL-DNN's source: it has no CMakeLists.txt and include/mkldnn.h")

@@ -145,7 +145,7 @@ def _complete(
     if kind is Kind.GIT and layout is Layout.CMAKE and not taken.pinned:
         raise NoSource(f"{shown(source)} at {taken.commit[:12]} has no submodule {IN_CMAKE}")
     base = source if is_address(source) else _origin(system, environ, source)
-    wanted = Wanted(tree, layout, base, taken.pinned, release, named, request.mkldnn_source, taken.beside)
+    wanted = Wanted(tree, layout, source, base, taken.pinned, release, named, request.mkldnn_source, taken.beside)
     mkldnn_folder, fetched = provide_mkldnn(system, environ, wanted, tell)
     mkldnn_commit = fetched or taken.mkldnn_commit
     known = release is None or not mkldnn_commit or mkldnn_commit.startswith(release.mkldnn_commit)
