@@ -74,6 +74,13 @@ class Exports(StrEnum):
     JSON = "json"
 
 
+class GetPython(StrEnum):
+    """What ``setup --get-python`` gets an older Python with."""
+
+    CONDA = "conda"
+    PYENV = "pyenv"
+
+
 class GuardAction(StrEnum):
     """What ``guard`` does."""
 
@@ -121,6 +128,13 @@ def setup(
     tune: Annotated[
         bool, typer.Option("--tune/--no-tune", envvar="IDEEPDOCTOR_TUNE", help="Look for a faster setting: 20 s.")
     ] = True,
+    build: Annotated[
+        bool, typer.Option("--build", envvar="IDEEPDOCTOR_BUILD", help="Build ideep4py for a Python without a wheel.")
+    ] = False,
+    get_python: Annotated[
+        GetPython | None,
+        typer.Option("--get-python", envvar="IDEEPDOCTOR_GET_PYTHON", help="Get Python 3.7 (--python) with this tool."),
+    ] = None,
     offline: OfflineOption = False,
     wheelhouse: WheelhouseOption = None,
     index_url: IndexUrlOption = None,
@@ -133,6 +147,8 @@ def setup(
     verbose: VerboseOption = False,
 ) -> None:
     """Make an environment in which Chainer uses iDeep, and prove it."""
+    from dataclasses import replace
+
     from ideepdoctor.commands.setup import SetupOptions
     from ideepdoctor.commands.setup import setup as command
 
@@ -140,6 +156,7 @@ def setup(
     options = SetupOptions(
         target_options(python, emulator), env, in_place, stack, chainer, ideep, dry_run, wanted, tune, source
     )
+    options = replace(options, build=build, get_python=get_python)
     run_command("setup", lambda session: command(session, options), Output(format, output, fail_on, verbose, yes))
 
 

@@ -69,7 +69,7 @@ def _find(facts: Facts, version: str, folders: tuple[str, ...]) -> Built:
             except InvalidWheelFilename:
                 continue
             if str(found) == version and facts.python.abi in {tag.abi for tag in tags}:
-                return _read(path, version)
+                return read_wheel(path, version)
             others += [path.name] if found.local else []
     where = ", ".join(folders)
     raise CouldNotCheck(
@@ -78,7 +78,7 @@ def _find(facts: Facts, version: str, folders: tuple[str, ...]) -> Built:
     )
 
 
-def _read(path: Path, version: str) -> Built:
+def read_wheel(path: Path, version: str) -> Built:
     """What a wheel says of itself. Raises CouldNotCheck where it is damaged, or not the one of the manifest."""
     from ideepdoctor.treatment.snapshot import sha256_of
     from ideepdoctor.wheelhouse.manifest import read

@@ -9,17 +9,18 @@ from typing import TYPE_CHECKING
 
 from ideepdoctor.commands.fix import DRY_RUN, apply_and_check
 from ideepdoctor.commands.session import Session, TargetOptions, carry_out, examine, find_target, judge_all
+from ideepdoctor.commands.setup_stack import asked_abis, chosen, differences, stack_data
 from ideepdoctor.commands.smoke import prove
 from ideepdoctor.commands.source import SourceOptions, package_source
 from ideepdoctor.commands.verdict import verdict
-from ideepdoctor.errors import UsageError
-from ideepdoctor.model.facts import Facts
+from ideepdoctor.errors import DoctorError, UsageError
 from ideepdoctor.model.findings import Severity
-from ideepdoctor.model.plan import with_source
+from ideepdoctor.model.plan import PackageSource, with_source
 from ideepdoctor.model.report import Report
 from ideepdoctor.targets.target import Target
 
 if TYPE_CHECKING:
+    from ideepdoctor.commands.setup_base import Base
     from ideepdoctor.stacks.catalog import Lock, Stack
 
 DEFAULT_ENV = ".ideep"
@@ -41,6 +42,8 @@ class SetupOptions:
         guard: False: leave the guard out, for good; None: as was decided before, which is to have it.
         tune: look for a faster setting at the end, which takes up to 20 seconds.
         source: where distributions come from.
+        build: build ideep4py for the interpreter, where no wheel of the wheelhouse fits it.
+        get_python: ``conda`` or ``pyenv``: get an older Python with it.
     """
 
     target: TargetOptions
@@ -53,6 +56,8 @@ class SetupOptions:
     guard: bool | None = None
     tune: bool = True
     source: SourceOptions = field(default_factory=SourceOptions)
+    build: bool = False
+    get_python: str | None = None
 
 
 def setup(session: Session, options: SetupOptions) -> Report:
@@ -63,6 +68,7 @@ def setup(session: Session, options: SetupOptions) -> Report:
         NotPossibleHere: nothing on this machine can hold iDeep, or the stack cannot be right on it.
         ApplyFailed, NeedsAttention, CouldNotCheck, Busy: see treatment.apply.
     """
+    _refuse_contradictions(options)
     if options.in_place:
         return _in_place(session, options)
     env_dir = Path(session.cwd) / Path(options.env or DEFAULT_ENV).expanduser()
@@ -71,30 +77,62 @@ def setup(session: Session, options: SetupOptions) -> Report:
     return _new(session, options, env_dir)
 
 
+def _refuse_contradictions(options: SetupOptions) -> None:
+    """Raise UsageError where options exclude each other."""
+    given = {"--in-place": options.in_place, "--build": options.build, "--get-python": options.get_python}
+    both = [name for name, value in given.items() if value]
+    if len(both) > 1:
+        raise UsageError(f"{' and '.join(both)} exclude each other", hint="leave one of them out")
+    if options.build and options.target.emulator:
+        raise UsageError("what is built is built for this machine, and --emulator plays another", hint="leave it out")
+
+
 def _new(session: Session, options: SetupOptions, env_dir: Path) -> Report:
+    from ideepdoctor.commands.setup_base import find_base, with_way_back
+
+    source = package_source(options.source, session.cwd)
+    base = find_base(session, options, asked_abis(options), source.find_links)
+    if isinstance(base, Report):
+        return base
+    try:
+        return _made(session, options, env_dir, base, source)
+    except DoctorError as error:
+        raise with_way_back(error, base.journal) from error.__cause__
+
+
+def _made(session: Session, options: SetupOptions, env_dir: Path, base: Base, source: PackageSource) -> Report:
+    from ideepdoctor.commands.setup_built import from_folder, whole_lock
     from ideepdoctor.facts.collect import BARE
-    from ideepdoctor.stacks.catalog import choose
-    from ideepdoctor.targets.choose import base_for_new_environment
+    from ideepdoctor.rules.compat import built_version
     from ideepdoctor.treatment.plan import setup_plan
 
-    abis = _abis(options)
-    base = base_for_new_environment(session.system, session.environ, options.target.python, abis)
-    origin = Target(base.path, emulator=options.target.emulator, reason=f"to make the environment from: {base.source}")
+    who = base.interpreter
+    origin = Target(who.path, emulator=options.target.emulator, reason=f"to make the environment from: {who.source}")
     facts = examine(session, origin, BARE)
-    stack, lock = choose(base.abi, facts.cpu, name=options.stack, chainer=options.chainer, ideep4py=options.ideep4py)
-    facts = replace(facts, planned_ideep4py=stack.ideep4py)
+    stack, lock = chosen(options, who.abi, facts, built=base.built)
+    planned = built_version(stack.ideep4py) if base.built else stack.ideep4py
+    facts = replace(facts, planned_ideep4py=planned)
     judgement = judge_all(facts, _host_codes())
     if any(item.severity is Severity.ERROR for item in judgement.findings):
         return Report("setup", facts=facts, judgement=judgement, extra={"verdict": "nothing was changed"})
-    minor = facts.python.minor
-    site_packages = env_dir / "lib" / f"python{minor}" / "site-packages"
-    plan = setup_plan(facts, stack, lock, str(env_dir), base.path, str(site_packages), guard=options.guard is not False)
-    plan = with_source(plan, package_source(options.source, session.cwd))
+    ready = whole_lock(session, options, base, facts, stack, lock, source)
+    if isinstance(ready, Report):
+        return ready
+    lock = ready.lock
+    site_packages = str(env_dir / "lib" / f"python{facts.python.minor}" / "site-packages")
+    plan = setup_plan(facts, stack, lock, str(env_dir), who.path, site_packages, guard=options.guard is not False)
+    plan = from_folder(with_source(plan, source), ready.folder)
+    extra = {"stack": stack_data(stack, lock), **ready.extra}
     if options.dry_run:
-        return Report("setup", facts=facts, plan=plan, extra={"stack": _stack_data(stack, lock), **DRY_RUN})
+        return Report("setup", facts=facts, plan=plan, body=ready.body, extra={**extra, **DRY_RUN})
     journal = carry_out(session, plan)
     made = Target(str(env_dir / "bin" / "python"), emulator=options.target.emulator, reason="made by this run")
-    return _tuned(session, options, _proved(session, made, env_dir, journal, stack, lock), ask=False)
+    report = _proved(session, made, env_dir, journal, stack, lock)
+    steps = list(report.extra["next"])
+    if base.journal is not None:
+        steps.append(f"take the Python that was got back, too: ideepdoctor undo {base.journal}")
+    report = replace(report, body=ready.body, extra={**report.extra, **extra, "next": steps})
+    return _tuned(session, options, report, ask=False)
 
 
 def _tuned(session: Session, options: SetupOptions, report: Report, *, ask: bool) -> Report:
@@ -109,15 +147,12 @@ def _tuned(session: Session, options: SetupOptions, report: Report, *, ask: bool
 def _again(session: Session, options: SetupOptions, env_dir: Path) -> Report:
     """The environment is there already: prove it again if it is what was asked for, else refuse."""
     from ideepdoctor.facts.collect import BARE
-    from ideepdoctor.stacks.catalog import choose
 
     target = Target(str(env_dir / "bin" / "python"), emulator=options.target.emulator, reason="set up before")
     # Only versions are compared here; the proof examines everything.
     facts = examine(session, target, BARE)
-    stack, lock = choose(
-        facts.python.abi, facts.cpu, name=options.stack, chainer=options.chainer, ideep4py=options.ideep4py
-    )
-    differing = _differences(facts, lock)
+    stack, lock = chosen(options, facts.python.abi, facts, built=True)
+    differing = differences(facts, stack, lock)
     if differing:
         shown = shlex.quote(str(env_dir))
         raise UsageError(
@@ -131,15 +166,6 @@ def _again(session: Session, options: SetupOptions, env_dir: Path) -> Report:
             hint=f"disable it: ideepdoctor guard disable --python {shlex.quote(str(env_dir))}",
         )
     return _proved(session, target, env_dir, None, stack, lock)
-
-
-def _differences(facts: Facts, lock: Lock) -> str:
-    wrong = []
-    for item in lock.requirements:
-        package = facts.package(item.name)
-        if package is None or package.version != item.version:
-            wrong.append(f"{item.name} {'missing' if package is None else package.version}, not {item.version}")
-    return "; ".join(wrong[:3])
 
 
 def _proved(
@@ -165,7 +191,7 @@ def _proved(
             "verdict": verdict(facts, judgement, result),
             "applied": journal is not None,
             "journal": journal,
-            "stack": _stack_data(stack, lock),
+            "stack": stack_data(stack, lock),
             "next": steps,
         },
     )
@@ -207,42 +233,7 @@ def _in_place(session: Session, options: SetupOptions) -> Report:
     return _tuned(session, options, apply_and_check(session, target, before, plan), ask=True)
 
 
-def _abis(options: SetupOptions) -> tuple[str, ...] | None:
-    """ABIs that the asked stack is locked for; None where nothing was asked. Raises UsageError where none fits."""
-    from ideepdoctor.stacks.catalog import all_stacks
-
-    if not (options.stack or options.chainer or options.ideep4py):
-        return None
-    fitting = [
-        stack
-        for stack in all_stacks()
-        if options.stack in (None, stack.name)
-        and options.chainer in (None, stack.chainer)
-        and options.ideep4py in (None, stack.ideep4py)
-    ]
-    if not fitting:
-        known = "\n".join(stack.name for stack in all_stacks())
-        asked = " ".join(
-            f"--{name} {value}"
-            for name, value in (("stack", options.stack), ("chainer", options.chainer), ("ideep", options.ideep4py))
-            if value
-        )
-        raise UsageError(f"no known stack has {asked}", hint=f"known stacks:\n{known}")
-    return tuple(abi for stack in fitting for lock in stack.index_locks for abi in lock.abis)
-
-
 def _host_codes() -> frozenset[str]:
     from ideepdoctor.rules import RULES
 
     return frozenset(rule.code() for rule in RULES if rule.code().startswith(_HOST_FAMILIES))
-
-
-def _stack_data(stack: Stack, lock: Lock) -> dict[str, object]:
-    return {
-        "name": stack.name,
-        "python": lock.python,
-        "proved": lock.proved,
-        "known": list(stack.known),
-        "download_bytes": lock.download_bytes,
-        "installed_bytes": lock.installed_bytes,
-    }
