@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ideepdoctor.commands.session import Session
 from ideepdoctor.commands.setup_wheels import fitting_wheel
-from ideepdoctor.errors import CouldNotCheck, NotPossibleHere
+from ideepdoctor.errors import CouldNotCheck, NotPossibleHere, UsageError
 from ideepdoctor.model.facts import Facts
 from ideepdoctor.model.findings import Severity
 from ideepdoctor.model.plan import Install, PackageSource, Plan, Requirement
@@ -55,13 +55,26 @@ def whole_lock(
     """The lock with its ideep4py, built where that was asked for."""
     if not base.built:
         return Ready(lock)
-    from ideepdoctor.commands.build import BuildOptions
     from ideepdoctor.treatment.state import cache_folder
 
     output = f"{cache_folder(session.environ)}/wheels"
-    asked = BuildOptions(output=output, dry_run=options.dry_run) if options.build else None
+    asked = _build_options(session.environ, output, dry_run=options.dry_run) if options.build else None
     links, offline = source.find_links, options.source.offline
     return provide_ideep4py(session, base, facts, stack, links, asked, offline=offline)
+
+
+def _build_options(environ: Mapping[str, str], output: str, *, dry_run: bool) -> BuildOptions:
+    """How to build: as the variables of ``build`` say, where they are set. Raises UsageError."""
+    from ideepdoctor.commands.build import BuildOptions
+
+    names = ("source", "ref", "march", "mkl", "mkldnn_source")
+    given: dict[str, Any] = {
+        name: value for name in names if (value := environ.get(f"IDEEPDOCTOR_{name.upper()}", "").strip())
+    }
+    jobs = environ.get("IDEEPDOCTOR_JOBS", "").strip()
+    if jobs and not (jobs.isdecimal() and 1 <= int(jobs) <= 1024):
+        raise UsageError(f"IDEEPDOCTOR_JOBS={jobs} is no number of compilers", hint="a whole number from 1")
+    return replace(BuildOptions(output=output, jobs=int(jobs) if jobs else None, dry_run=dry_run), **given)
 
 
 def provide_ideep4py(
