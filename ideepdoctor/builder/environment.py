@@ -171,6 +171,8 @@ def variables(
         "LC_ALL": "C.UTF-8",
         "CC": f"{bin_folder}/cc",
         "CXX": f"{bin_folder}/c++",
+        # conda's Python would link with an old linker of its own, which stumbles over a new C library.
+        "LDSHARED": f"{bin_folder}/cc -pthread -shared",
         "CFLAGS": compiler_flags,
         "CXXFLAGS": compiler_flags,
         "LDFLAGS": OLD_TAGS,

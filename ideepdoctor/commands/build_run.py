@@ -15,6 +15,7 @@ from ideepdoctor.builder.log import BuildLog
 from ideepdoctor.builder.mkl import AUTO, NONE, WHEEL
 from ideepdoctor.builder.pipeline import Build, Outcome, Places
 from ideepdoctor.builder.progress import Meter
+from ideepdoctor.builder.works import at_work, sweep
 from ideepdoctor.commands.session import Session, judge_all
 from ideepdoctor.errors import BuildFailed, Busy, DoctorError, Interrupted, NotPossibleHere
 from ideepdoctor.model.build import BuildRequest, March, Stage
@@ -106,6 +107,8 @@ class Builder:
         made = Build(session, request, self.interpreter.abi, self.march, self.lock, places, log, meter)
         try:
             with _alone(session, f"{cache}/build/locks/{key}"), _hang_up_interrupts():
+                _alive(places.work)
+                sweep(session.system, f"{cache}/build")
                 if request.fresh:
                     session.system.remove_tree(places.work)
                 session.system.make_folder(places.work)
@@ -179,6 +182,17 @@ def _alone(session: Session, folder: str) -> Iterator[None]:
                 context=error.context,
             ) from error
         yield
+
+
+def _alive(work: str) -> None:
+    """Raise Busy where compilers of a run that was killed go on: two makes in one folder spoil each other's files."""
+    if left := at_work(work):
+        shown = ", ".join(str(number) for number in left)
+        raise Busy(
+            f"compilers of a build that was killed are still at work (process {shown})",
+            hint=f"wait, or end them (kill {shown.replace(',', '')}); then the same command goes on",
+            context={"work": work},
+        )
 
 
 @contextlib.contextmanager

@@ -91,6 +91,7 @@ def test_the_variables_hold_nothing_of_the_person() -> None:
     )
     assert made["PATH"] == "/b:/usr/bin:/bin"
     assert (made["CC"], made["CXX"], made["HOME"]) == ("/b/cc", "/b/c++", "/h")
+    assert made["LDSHARED"] == "/b/cc -pthread -shared"
     assert made["LDFLAGS"] == "-Wl,--disable-new-dtags"
     assert not {"MKLROOT", "LD_LIBRARY_PATH", "LD_PRELOAD", "CPATH", "MAKEFLAGS", "PYTHONHOME"} & set(made)
 

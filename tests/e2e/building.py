@@ -76,7 +76,7 @@ def slow_compiler(folder: Path, when: str, action: str) -> dict[str, str]:
 
     Args:
         folder: for the program and for ``compiled``, a list of what it was asked to compile.
-        when: part of the name of the source file.
+        when: end of the name of the source file.
         action: of a shell; ``$$`` is the compiler's process.
     """
     real = shutil.which("c++")
@@ -90,7 +90,7 @@ for word; do
         *.cpp|*.cc) echo "$word" >> {shlex.quote(str(folder / "compiled"))} ;;
     esac
     case $word in
-        *{when}*) {action} ;;
+        *"{when}") {action} ;;
     esac
 done
 exec {shlex.quote(real)} "$@"

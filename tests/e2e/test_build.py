@@ -181,6 +181,25 @@ def test_an_interrupted_build_goes_on_where_it_was(
 
 
 @pytest.mark.slow
+def test_a_doctor_that_was_killed_leaves_compilers_that_are_waited_for(
+    own: Site, legacy: Callable[[str], str], tmp_path: Path
+) -> None:
+    slow = tmp_path / "slow"
+    own.environ |= slow_compiler(slow, "memory.cpp", f"while [ ! -e {slow}/on ]; do sleep 0.1; done")
+    words = own.words(legacy("3.11"), *PLAIN)
+    process = own.start(words)
+    wait_until(lambda: "memory.cpp" in compiled(slow) or process.poll() is not None)
+    assert end(process, signal.SIGKILL)[0] == -signal.SIGKILL
+    second = doctor(*words, environ=own.environ, timeout_seconds=SECONDS)
+    assert second.code == 6 and "still at work" in second.document["error"]["message"], second.stdout
+    (slow / "on").touch()
+    wait_until(lambda: alive(str(own.works[0])) == [], 60)
+    before = compiled(slow)
+    assert wheel_of(doctor(*words, environ=own.environ, timeout_seconds=SECONDS))
+    assert "memory.cpp" not in compiled(slow)[len(before) :]  # what they compiled is taken
+
+
+@pytest.mark.slow
 def test_the_same_build_twice_at_once(own: Site, legacy: Callable[[str], str], tmp_path: Path) -> None:
     slow = tmp_path / "slow"
     own.environ |= slow_compiler(slow, "memory.cpp", f"while [ ! -e {slow}/on ]; do sleep 0.1; done")
