@@ -78,7 +78,8 @@ def explain_log(path: str) -> Report:
     body = _heading(name, reading)
     if not codes:
         return Report("explain", body=body, extra={"log": data})
-    return Report("explain", judgement=Judgement(tuple(ordered)), body=body, extra={"log": data})
+    judged = Judgement(tuple(ordered), unknown=judgement.unknown)
+    return Report("explain", judgement=judged, body=body, extra={"log": data})
 
 
 def lines_of(stream: BinaryIO) -> Iterator[str]:
