@@ -86,7 +86,7 @@ def verify(
     if chainer is None:
         raise ValueError(f"{lock.stack} holds no Chainer")
     _static(wheel, lock, chainer.version)
-    with workspace(session) as work, _without_own_variables():
+    with workspace(session) as work:
         own = {name: value for name, value in session.environ.items() if not name.startswith(OWN_VARIABLES)}
         session = replace(session, environ=own)
         facts, target = make_environment(session, wheel, lock, chainer.version, python, work, tell)
@@ -123,7 +123,7 @@ def _failed(wheel: BuiltWheel, what: str, hint: str = "") -> VerifyFailed:
 
 @contextlib.contextmanager
 def workspace(session: Session) -> Iterator[str]:
-    """A folder that is gone afterwards; those of runs that were killed go first."""
+    """A folder that is gone afterwards; those of runs that were killed go first. Meanwhile there are no OWN_VARIABLES."""
     system, root = session.system, Path(cache_folder(session.environ), "build")
     for old in root.glob("verify-*"):
         if not Path("/proc", old.name.partition("-")[2]).exists():
@@ -131,7 +131,8 @@ def workspace(session: Session) -> Iterator[str]:
     work = str(root / f"verify-{os.getpid()}")
     try:
         system.make_folder(work)
-        yield work
+        with _without_own_variables():
+            yield work
     finally:
         system.remove_tree(work)
 
