@@ -77,7 +77,6 @@ def wheelhouse(session: Session, options: WheelhouseOptions) -> Report:
     sets = _sets(chosen, with_build=options.with_build)
     around = Surroundings(session.system, cache_folder(session.environ), session.progress, source)
     if options.archive is not None:
-        session.system.make_folder(folder)
         sets.append(_brought(session, options.archive, folder))
     filled = fill(around, folder, sets, with_doctor=options.doctor)
     return _report(folder, filled, chosen)
@@ -99,7 +98,7 @@ def _sets(chosen: Sequence[tuple[Stack, Lock]], *, with_build: bool) -> list[Fil
 
 
 def _brought(session: Session, archive: str, folder: str) -> FileSet:
-    """Copy upstream's source into the folder. Raises UsageError where it is no file."""
+    """Copy upstream's source into the folder, which is made. Raises UsageError where it is no file."""
     from ideepdoctor.model.plan import Requirement
     from ideepdoctor.treatment.snapshot import sha256_of
     from ideepdoctor.wheelhouse.wanted import FileSet
@@ -107,6 +106,7 @@ def _brought(session: Session, archive: str, folder: str) -> FileSet:
     path = Path(session.cwd) / Path(archive).expanduser()
     if not path.is_file():
         raise UsageError(f"there is no file {path}", hint="--archive FILE: upstream's source as a tar or zip archive")
+    session.system.make_folder(folder)
     target = Path(folder) / path.name
     digest = sha256_of(str(path))
     if not (target.is_file() and sha256_of(str(target)) == digest):
