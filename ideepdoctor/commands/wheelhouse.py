@@ -66,7 +66,7 @@ def wheelhouse(session: Session, options: WheelhouseOptions) -> Report:
     if options.check:
         return _checked(session, options)
     from ideepdoctor.treatment.state import cache_folder
-    from ideepdoctor.wheelhouse.fill import Surroundings, fill
+    from ideepdoctor.wheelhouse.fill import Surroundings, fill, refusing
     from ideepdoctor.wheelhouse.wanted import locks_for
 
     folder = str(Path(session.cwd) / Path(options.folder).expanduser())
@@ -77,7 +77,8 @@ def wheelhouse(session: Session, options: WheelhouseOptions) -> Report:
     sets = _sets(chosen, with_build=options.with_build)
     around = Surroundings(session.system, cache_folder(session.environ), session.progress, source)
     if options.archive is not None:
-        sets.append(_brought(session, options.archive, folder))
+        with refusing(folder):
+            sets.append(_brought(session, options.archive, folder))
     filled = fill(around, folder, sets, with_doctor=options.doctor)
     return _report(folder, filled, chosen)
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -72,9 +73,16 @@ def fill(around: Surroundings, folder: str, sets: Sequence[FileSet], *, with_doc
         UsageError: the folder cannot be made or written.
         CouldNotCheck, HashMismatch, ApplyFailed: see ``fetch``; what is complete stays, and the next run goes on.
     """
-    try:
+    with refusing(folder):
         around.system.make_folder(folder)
         return _filled(around, folder, sets, with_doctor)
+
+
+@contextlib.contextmanager
+def refusing(folder: str) -> Iterator[None]:
+    """Errors of the file system at a wheelhouse in words: UsageError where it cannot be written, else ApplyFailed."""
+    try:
+        yield
     except PermissionError as error:
         raise UsageError(
             f"cannot write to {folder}: {error.strerror}", hint="choose a folder that you can write"
