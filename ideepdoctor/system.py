@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import re
 import shutil
 import signal
 import stat
@@ -222,7 +223,7 @@ class RealSystem:
         on_output: Observer | None = None,
     ) -> Completed:
         """See ``System.run``."""
-        self._on_command(" ".join(argv))
+        self._on_command(_shown(argv))
         started = time.monotonic()
         with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as out:
             given.write(stdin)
@@ -251,7 +252,7 @@ class RealSystem:
 
     def converse(self, argv: Sequence[str], *, env: Mapping[str, str] | None = None) -> Conversation:
         """See ``System.converse``."""
-        self._on_command(" ".join(argv))
+        self._on_command(_shown(argv))
         errors = tempfile.TemporaryFile()  # noqa: SIM115 (the conversation closes it)
         try:
             process = subprocess.Popen(
@@ -269,7 +270,7 @@ class RealSystem:
 
     def become(self, argv: Sequence[str], env: Mapping[str, str]) -> NoReturn:
         """See ``System.become``."""
-        self._on_command(" ".join(argv))
+        self._on_command(_shown(argv))
         held = [(number, signal.signal(number, signal.SIG_DFL)) for number in _ignored_by_python()]
         try:
             os.execvpe(argv[0], list(argv), dict(env))  # noqa: S606 (no shell is wanted)
@@ -279,7 +280,7 @@ class RealSystem:
 
     def attend(self, argv: Sequence[str], env: Mapping[str, str]) -> Ended:
         """See ``System.attend``."""
-        self._on_command(" ".join(argv))
+        self._on_command(_shown(argv))
         program = shutil.which(argv[0], path=env.get("PATH", os.defpath))
         if program is None:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), argv[0])
@@ -392,6 +393,11 @@ class RealSystem:
             if error.errno != errno.EXDEV:
                 raise
             shutil.move(source, destination)
+
+
+def _shown(argv: Sequence[str]) -> str:
+    """A command line for people and logs: without the passwords of the addresses in it."""
+    return re.sub(r"(?i)\b([a-z][a-z0-9+.-]*://)[^/\s'\"]*@", r"\1***@", " ".join(argv))
 
 
 def _ignored_by_python() -> list[signal.Signals]:

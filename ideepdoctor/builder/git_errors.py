@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from ideepdoctor.builder.urls import is_remote, shown
-from ideepdoctor.errors import BuildFailed, CouldNotCheck, DoctorError, UsageError
+from ideepdoctor.errors import ApplyFailed, CouldNotCheck, DoctorError, UsageError
 from ideepdoctor.system import Completed
 
 
@@ -21,7 +21,7 @@ class NoSuchRef(UsageError):
     code = "no-such-ref"
 
 
-class WrongCommit(BuildFailed):
+class WrongCommit(ApplyFailed):
     """What came is another commit than the one that is known for this release: the tag has been moved, or worse."""
 
     code = "wrong-commit"

@@ -13,7 +13,7 @@ from pathlib import Path
 from ideepdoctor.builder import archive
 from ideepdoctor.builder.folder import digest_of, entries_of
 from ideepdoctor.builder.git import Fetched, Repository, Tell, check_ref
-from ideepdoctor.builder.git_errors import WrongCommit
+from ideepdoctor.builder.git_errors import NoSuchRef, WrongCommit
 from ideepdoctor.builder.layout import NoSource, layout_of, version_of
 from ideepdoctor.builder.mkldnn import IN_CMAKE, IN_PREPARE, Wanted, is_bare, provide_mkldnn
 from ideepdoctor.builder.recipe import SOURCE_URL, SourceRelease, is_commit, release_for, release_of
@@ -165,7 +165,12 @@ def _from_git(
 ) -> _Taken:
     ref = check_ref(request.ref or release_for(request.chainer).ref)
     repository = Fetched.begin(system, environ, tree, source, tell)
-    commit = repository.checkout(ref)
+    try:
+        commit = repository.checkout(ref)
+    except NoSuchRef as error:
+        if request.ref is None:
+            error.hint = f"--ref says which tag or commit of it is meant; {error.hint}"
+        raise
     # Whoever gives a whole hash has said exactly what is wanted, and gets the release only if it is that.
     release = release_of(commit) or (None if is_commit(ref) else release_of(ref))
     if named := release_of(ref):

@@ -155,8 +155,9 @@ def test_a_release_with_another_mkldnn(get: Fetch, standin: StandIn, monkeypatch
 
 def test_the_recorded_hashes_are_upstream_s(get: Fetch, standin: StandIn):
     """The stand-in is not upstream: by the names of upstream's releases nothing of it passes as them."""
-    with pytest.raises(NoSuchRef, match="no commit 8800808"):
+    with pytest.raises(NoSuchRef, match="no commit 8800808") as caught:
         get(f"file://{standin.url}")
+    assert caught.value.hint == "--ref says which tag or commit of it is meant; its tags: v1.0.3, v1.0.4, v2.0.0"
     with pytest.raises(WrongCommit, match="ae00102be506"):
         get(standin.url, "v1.0.3")
 
