@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import itertools
 import math
 import os
@@ -305,6 +306,40 @@ def test_products_are_exact_in_the_last_place(library: str) -> None:
     found = numbers(answer)
     assert all(same(y, single(x * z)) for x, z, y in zip(a, b, found, strict=True))
     assert statistics.fmean(map(math.isfinite, found)) > 0.5
+
+
+@pytest.mark.parametrize("count", [131_071, 131_072, 262_145, 1_000_003])
+def test_long_products_are_shared_by_the_threads_of_the_process(
+    library: str, count: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As many as there are shares, where the process has OpenMP's runtime; without one there is one thread."""
+    monkeypatch.setenv("OMP_NUM_THREADS", "6")
+    [alone] = ask(library, [{"do": "many", "count": count}])
+    assert alone == {"right": True, "threads": 1}
+    try:
+        ctypes.CDLL("libgomp.so.1")
+    except OSError:
+        pytest.skip("no libgomp on this machine")
+    [shared] = ask(library, [{"do": "many", "count": count}], ("libgomp.so.1",))
+    assert shared == {"right": True, "threads": min(6, count // 65536)}
+
+
+CALLER = "void vsMul(int, const float *, const float *, float *);\nvoid *used(void) { return (void *)vsMul; }\n"
+
+
+def test_an_extension_brings_the_threads_with_it(library: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As ideep4py's is: it needs OpenMP and this library, and Python opens it for itself alone."""
+    monkeypatch.setenv("OMP_NUM_THREADS", "3")
+    text, extension = tmp_path / "caller.c", tmp_path / "caller.so"
+    text.write_text(CALLER)
+    argv = [stub.find_compiler(os.environ), "-shared", "-fPIC", "-o", str(extension), str(text)]
+    argv += ["-Wl,--no-as-needed", f"-L{Path(library).parent}", "-lmklml_intel", "-fopenmp"]
+    argv += [f"-Wl,-rpath,{Path(library).parent}"]
+    done = RealSystem().run(argv, timeout_seconds=60)
+    if not done.ok:
+        pytest.skip(f"no OpenMP here: {done.error_text()[-200:]}")
+    [answer] = ask(extension, [{"do": "many", "count": 400_000}])
+    assert answer == {"right": True, "threads": 3}
 
 
 # ------------------------------------------------------------------------------------------------------- compiling

@@ -5,11 +5,13 @@ go both ways as base64 of their bytes, draws come as text of 0 and 1 (and ? for 
 kills the process kills the answers with it: ask for such a thing alone.
 """
 
+import array
 import base64
 import ctypes
 import json
 import struct
 import sys
+from pathlib import Path
 
 MCG31 = 1 << 20
 LEFT = 0x3F3F3F3F
@@ -56,6 +58,17 @@ class Library:
         out = one if in_place else (ctypes.c_float * (count or 1))()
         self.functions.vsMul(count, one, other, out)
         return text_of(out, count)
+
+    def many(self, count):
+        """Whether a long product is right everywhere, and how many threads this process has afterwards."""
+        one, other = array.array("f", range(1, 1001)), array.array("f", range(1000, 0, -1))
+        a, b = one * (count // 1000 + 1), other * (count // 1000 + 1)
+        out = array.array("f", [0.0]) * (len(a))
+        places = [(ctypes.c_float * len(a)).from_buffer(values) for values in (a, b, out)]
+        self.functions.vsMul(count, *places)
+        wanted = array.array("f", [x * y for x, y in zip(one, other, strict=True)]) * (count // 1000 + 1)
+        right = out[:count] == wanted[:count] and not any(out[count:])
+        return {"right": right, "threads": len(list(Path("/proc/self/task").iterdir()))}
 
     def idle(self):
         """What vsMul and vsPowx leave of a vector when they are called with nothing to do, or with no place."""

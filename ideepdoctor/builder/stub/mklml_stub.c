@@ -144,12 +144,52 @@ PUBLIC int viRngBernoulli(const int method, void *stream, const int n, int r[], 
 
 /* ------------------------------------------------------------------------------------- vectors: y may be a (or b) */
 
+/* Products for one thread; fewer are done before another one has woken up. */
+#define SHARE 65536
+
+/* OpenMP's runtime, if the process has one: the extension that calls us brings it, and this library needs none. */
+__attribute__((weak)) extern void GOMP_parallel(void (*)(void *), void *, unsigned, unsigned);
+__attribute__((weak)) extern int omp_get_max_threads(void), omp_get_num_threads(void), omp_get_thread_num(void);
+__attribute__((weak)) extern int omp_in_parallel(void);
+
+typedef struct {
+    long n;
+    const float *a, *b;
+    float *y;
+} products;
+
+static void multiply(long n, const float a[], const float b[], float y[]) {
+#pragma omp simd
+    for (long i = 0; i < n; ++i)
+        y[i] = a[i] * b[i];
+}
+
+static void multiply_share(void *given) {
+    const products *all = given;
+    /* Whole cache lines, as many for each; the last gets what is left. */
+    long share = (all->n / omp_get_num_threads() / 16 + 1) * 16, start = share * omp_get_thread_num();
+    if (start < all->n)
+        multiply(all->n - start < share ? all->n - start : share, all->a + start, all->b + start, all->y + start);
+}
+
+static int threads_for(long n) {
+    if (n < 2 * SHARE || !GOMP_parallel || !omp_get_max_threads || !omp_get_num_threads || !omp_get_thread_num)
+        return 1;
+    if (!omp_in_parallel || omp_in_parallel())
+        return 1;
+    long most = omp_get_max_threads();
+    return (int)(n / SHARE < most ? n / SHARE : most);
+}
+
 PUBLIC void vsMul(const int n, const float a[], const float b[], float y[]) {
     if (n <= 0 || !a || !b || !y)
         return;
-#pragma omp simd
-    for (int i = 0; i < n; ++i)
-        y[i] = a[i] * b[i];
+    products all = {n, a, b, y};
+    int threads = threads_for(n);
+    if (threads > 1)
+        GOMP_parallel(multiply_share, &all, (unsigned)threads, 0);
+    else
+        multiply(n, a, b, y);
 }
 
 #define BLOCK 256
