@@ -115,8 +115,9 @@ def provide_ideep4py(
     wheel = fitting_wheel(folders, who.abi, stack.ideep4py, facts.cpu)
     if wheel is not None:
         lock = with_built(lock, Requirement("ideep4py", wheel.version, (wheel.sha256,)))
-        name = Path(wheel.path).name
-        return Ready(lock, str(Path(wheel.path).parent), extra={"ideep4py": {"wheel": name, "built": "before"}})
+        about = {"wheel": Path(wheel.path).name, "built": "before"}
+        body = (f"ideep4py that was built: {wheel.path}", f"  runs on  processors with {' '.join(wheel.cpu_flags)}")
+        return Ready(lock, str(Path(wheel.path).parent), body, {"ideep4py": about})
     if asked is None or offline:
         raise _nothing_fits(base, stack, folders, offline=offline)
     from ideepdoctor.commands.build import build
