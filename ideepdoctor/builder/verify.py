@@ -21,7 +21,7 @@ from ideepdoctor.commands.smoke import prove
 from ideepdoctor.errors import CouldNotCheck, NotPossibleHere
 from ideepdoctor.model.build import BuiltWheel
 from ideepdoctor.model.facts import Facts, Smoke
-from ideepdoctor.model.plan import Install, Requirement
+from ideepdoctor.model.plan import Install, PackageSource, Requirement
 from ideepdoctor.model.plan import Plan as Steps
 from ideepdoctor.proof.certify import Run, make_plan
 from ideepdoctor.proof.certify_data import Case, Plan, Result, Setting
@@ -62,6 +62,7 @@ def verify(
     tell: Tell,
     *,
     budget_seconds: float = BUDGET_SECONDS,
+    source: PackageSource | None = None,
 ) -> tuple[str, ...]:
     """Prove a wheel.
 
@@ -72,6 +73,7 @@ def verify(
         python: interpreter to make the environment from.
         tell: told each step.
         budget_seconds: see BUDGET_SECONDS.
+        source: where the other distributions come from; None: the index that the machine is set to.
 
     Returns:
         What was proved, a line each, for people.
@@ -89,7 +91,7 @@ def verify(
     with workspace(session) as work:
         own = {name: value for name, value in session.environ.items() if not name.startswith(OWN_VARIABLES)}
         session = replace(session, environ=own)
-        facts, target = make_environment(session, wheel, lock, chainer.version, python, work, tell)
+        facts, target = make_environment(session, wheel, lock, chainer.version, python, work, tell, source)
         tell("smoke test: used, right")
         facts, smoke = prove(session, target, timing=False)
         _is_ours(facts, wheel, work)
@@ -123,7 +125,7 @@ def _failed(wheel: BuiltWheel, what: str, hint: str = "") -> VerifyFailed:
 
 @contextlib.contextmanager
 def workspace(session: Session) -> Iterator[str]:
-    """A folder that is gone afterwards; those of runs that were killed go first. Meanwhile there are no OWN_VARIABLES."""
+    """A folder that is gone afterwards; those of killed runs go first. Meanwhile there are no OWN_VARIABLES."""
     system, root = session.system, Path(cache_folder(session.environ), "build")
     for old in root.glob("verify-*"):
         if not Path("/proc", old.name.partition("-")[2]).exists():
@@ -165,7 +167,14 @@ class _Told(Quiet):
 
 
 def make_environment(
-    session: Session, wheel: BuiltWheel, lock: Lock, chainer: str, python: str, work: str, tell: Tell
+    session: Session,
+    wheel: BuiltWheel,
+    lock: Lock,
+    chainer: str,
+    python: str,
+    work: str,
+    tell: Tell,
+    source: PackageSource | None = None,
 ) -> tuple[Facts, Target]:
     """Make the environment as ``setup`` does, with the wheel; the facts are those of the interpreter it comes from."""
     from ideepdoctor.facts.collect import BARE
@@ -187,13 +196,9 @@ def make_environment(
     folder = f"{work}/env"
     packages = f"{folder}/lib/python{facts.python.minor}/site-packages"
     plan = setup_plan(replace(facts, planned_ideep4py=public), stack, lock, folder, python, packages)
-    links = (str(Path(wheel.path).absolute().parent),)
-    steps = [
-        replace(step, source=replace(step.source, find_links=(*links, *step.source.find_links)))
-        if isinstance(step, Install)
-        else step
-        for step in plan.steps
-    ]
+    given = source or PackageSource()
+    given = replace(given, find_links=(str(Path(wheel.path).absolute().parent), *given.find_links))
+    steps = [replace(step, source=given) if isinstance(step, Install) else step for step in plan.steps]
     apply_plan(session.system, Steps(plan.title, tuple(steps)), f"{work}/state", _Told(tell))
     return facts, Target(f"{folder}/bin/python", reason="made to prove the wheel")
 
@@ -219,7 +224,9 @@ def _smoke_line(smoke: Smoke) -> str:
     tried = [item for item in smoke.checks if item.status != "not-run"]
     bad = [item for item in tried if item.failed]
     if bad:
-        raise VerifyFailed(f"smoke: {len(bad)} of {len(tried)} checks are not right: {_checks(bad)}", hint=_AGAIN)
+        what = f"{len(bad)} of {len(tried)} checks are not right"
+        what = f"computes nothing: none of {len(tried)} checks is right" if len(bad) == len(tried) else what
+        raise VerifyFailed(f"smoke: {what}: {_checks(bad)}", hint=_AGAIN)
     if smoke.used is not True:
         why = next((item.message for item in smoke.checks if item.op == "convolution" and item.message), "")
         said = f" ({why})" if why else ""
@@ -231,8 +238,13 @@ _AGAIN = "the wheel is not handed out; try another --ref, --march or --mkl. Know
 
 
 def _checks(bad: Sequence[OpCheck]) -> str:
-    shown = [f"{item.op} {item.case} ({item.hazard or item.message or item.status})" for item in bad[:_SHOWN]]
+    shown = [f"{item.op} {item.case} ({_why(item)})" for item in bad[:_SHOWN]]
     return "; ".join([*shown, *([f"and {len(bad) - _SHOWN} more"] if len(bad) > _SHOWN else [])])
+
+
+def _why(item: OpCheck | Result) -> str:
+    """What became of a check, short and in one line."""
+    return item.hazard or " ".join(item.message.split())[:160] or item.status
 
 
 def _guard_lines(plan: Plan, wanted: bool) -> list[str]:
@@ -277,8 +289,7 @@ def _certify_line(tried: Sequence[tuple[Case, Setting, Result]]) -> str:
     bad = [(case, setting, item) for case, setting, item in tried if item.failed]
     if bad:
         shown = [
-            f"{case.op} {case.text} with threads {setting.name} ({item.hazard or item.message or item.status})"
-            for case, setting, item in bad[:_SHOWN]
+            f"{case.op} {case.text} with threads {setting.name} ({_why(item)})" for case, setting, item in bad[:_SHOWN]
         ]
         more = f"; and {len(bad) - _SHOWN} more" if len(bad) > _SHOWN else ""
         raise VerifyFailed(

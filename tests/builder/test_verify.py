@@ -172,6 +172,10 @@ def test_a_processor_that_cannot_run_it_is_not_tried(world: World, wheel: BuiltW
             Smoke(2, True, "jit:avx2", (RIGHT, replace(RIGHT, op="relu", status="wrong", hazard="H18"))),
             r"smoke: 1 of 2 checks are not right: relu \(2,16,8,8\) \(H18\)",
         ),
+        (
+            Smoke(2, None, None, (replace(RIGHT, status="raised", message="AttributeError: relu"),)),
+            r"computes nothing: none of 1 checks is right: convolution \(2,16,8,8\) \(AttributeError: relu\)",
+        ),
         (Smoke(2, None, None, (replace(RIGHT, status="not-run"),)), "computes nothing"),
     ],
 )

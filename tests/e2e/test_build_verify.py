@@ -163,7 +163,7 @@ def test_an_engine_that_only_looks_like_one_is_refused(own: Path, tmp_path: Path
     library(engine, functions(names), "-Wl,-soname,libmkldnn.so.0")
     wheel = packed(own.parent, tmp_path)
     assert check(wheel.path) == ()
-    with pytest.raises(VerifyFailed, match=r"^smoke: \d+ of \d+ checks are not right: convolution|^smoke: computes"):
+    with pytest.raises(VerifyFailed, match=r"^smoke: computes nothing: (none of \d+ checks is right|NumPy did)"):
         proved(session, wheel, [])
 
 
