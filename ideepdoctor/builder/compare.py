@@ -12,6 +12,7 @@ from ideepdoctor.builder.mkl import AUTO, NONE, WHEEL
 from ideepdoctor.model.bench import Row
 from ideepdoctor.model.build import BuildFacts, BuiltWheel
 from ideepdoctor.model.facts import Facts
+from ideepdoctor.model.plan import PackageSource
 from ideepdoctor.proof.bench_bars import ratio
 from ideepdoctor.proof.bench_engines import EngineSpec
 from ideepdoctor.proof.bench_run import Bench, Plan
@@ -60,6 +61,7 @@ def choose(
     *,
     blocks: int = BLOCKS,
     seconds: float = SECONDS,
+    source: PackageSource | None = None,
 ) -> tuple[str, str]:
     """Choose between wheels that were both proved right.
 
@@ -71,6 +73,7 @@ def choose(
         tell: told each step.
         blocks: turns of each; see ``bench``.
         seconds: length of a turn.
+        source: where distributions come from, as for ``verify``.
 
     Returns:
         The kind, and why, in a sentence.
@@ -93,7 +96,9 @@ def choose(
         for kind in (WHEEL, NONE):
             folder = f"{work}/{kind}"
             session.system.make_folder(folder)
-            _, targets[kind] = make_environment(session, wheels[kind], lock, chainer.version, python, folder, tell)
+            _, targets[kind] = make_environment(
+                session, wheels[kind], lock, chainer.version, python, folder, tell, source
+            )
         monitor, before = Monitor(), sum(os.times()[:4])
         found = measure(session.system, targets[WHEEL], targets[NONE], tell, blocks=blocks, seconds=seconds)
         return decide(found, monitor.verdict(sum(os.times()[:4]) - before).messages)
