@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -13,6 +14,11 @@ from ideepdoctor.treatment.installers import MINUTES, Tell, failure
 
 SECONDS = 60 * MINUTES
 """pyenv compiles: minutes on a fast machine."""
+
+_UNREACHED = re.compile(
+    r"(?i)could not resolve host|curl: \((5|6|7|28|35|56)\)|wget: unable to resolve|CondaHTTPError|HTTP 000"
+)
+"""What curl and wget, which pyenv uses, and conda say where there is no network."""
 
 
 def get_python(system: System, step: CreateEnv, tell: Tell) -> None:
@@ -30,6 +36,13 @@ def get_python(system: System, step: CreateEnv, tell: Tell) -> None:
     what = f"getting Python {step.release} with {step.tool}"
     done = system.run(_argv(step), timeout_seconds=SECONDS, env=_environment(step), on_output=tell)
     if not done.ok:
+        line = next((text for text in done.text().splitlines() if _UNREACHED.search(text)), None)
+        if line is not None:
+            raise CouldNotCheck(
+                f"{what}: the network is needed and not there\n{line.strip()[:300]}",
+                hint=f"check the network and the proxy of {step.tool}; or without one: ideepdoctor setup --build",
+                context={"command": " ".join(done.argv), "output": done.text()[-4000:]},
+            )
         raise failure(done, what)
     if not is_executable_file(Path(step.path) / "bin" / "python"):
         raise CouldNotCheck(

@@ -57,6 +57,12 @@ def test_pyenv_is_told_where(tmp_path, monkeypatch):
     ("said", "kind", "words"),
     [
         ("CondaHTTPError: could not connect to the channel", CouldNotCheck, "network is needed"),
+        (
+            "BUILD FAILED\ncurl: (6) Could not resolve host: www.python.org\n",
+            CouldNotCheck,
+            "network is needed.*\n.*curl",
+        ),
+        ("CondaHTTPError: HTTP 000 CONNECTION FAILED for url", CouldNotCheck, "network is needed"),
         ("PackagesNotFoundError: python=3.7", ApplyFailed, "python=3.7"),
         ("OSError: No space left on device", ApplyFailed, "disk is full"),
     ],
