@@ -220,7 +220,7 @@ def test_each_wheel_has_an_environment_of_its_own(monkeypatch: pytest.MonkeyPatc
     made = []
 
     def environment(
-        _session: Session, wheel: BuiltWheel, _lock: Any, chainer: str, _python: str, work: str, _t: Any
+        _session: Session, wheel: BuiltWheel, _lock: Any, chainer: str, _python: str, work: str, _t: Any, _source: Any
     ) -> Any:
         made.append((wheel.mkl, chainer, work.rpartition("/")[2]))
         return None, Target("with" if wheel.mkl == "wheel" else "without")

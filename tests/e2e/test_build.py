@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -29,9 +30,11 @@ def standin(tmp_path_factory: pytest.TempPathFactory) -> StandIn:
 
 
 @pytest.fixture(scope="module")
-def shared(standin: StandIn, tmp_path_factory: pytest.TempPathFactory) -> Site:
+def shared(standin: StandIn, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     """A place whose cache all tests of this file that may share it share."""
-    return site(standin, tmp_path_factory.mktemp("site"))
+    folder = tmp_path_factory.mktemp("site")
+    yield site(standin, folder)
+    shutil.rmtree(folder)
 
 
 @pytest.fixture
