@@ -75,7 +75,7 @@ def pack(
     package = _package(staging)
     tag = _checked_tag(abi)
     try:
-        version = built_version(tree.version, march.label)
+        version = built_version(tree.version, march.label, mkl.kind)
     except ValueError as error:
         raise BuildFailed(
             f"{tree.version!r}, the version that the source declares, is no version of a wheel",

@@ -58,14 +58,15 @@ def tag_of(abi: str) -> Tag:
     return Tag(f"cp{found[1]}{found[2]}", abi)
 
 
-def built_version(version: str, label: str) -> str:
-    """A version that says which build it is: 2.0.0.post3 and v3 give 2.0.0.post3+doctor.v3.
+def built_version(version: str, label: str, mkl: str = "wheel") -> str:
+    """A version that says which build it is: 2.0.0.post3 and v3 give 2.0.0.post3+doctor.v3, without MKL
+    2.0.0.post3+doctor.v3.nomkl, so that both can lie in one wheelhouse.
 
     Raises:
         ValueError: the version is none (PEP 440).
     """
     parsed = Version(version)
-    local = ".".join(part for part in (parsed.local, "doctor", label) if part)
+    local = ".".join(part for part in (parsed.local, "doctor", label, "nomkl" if mkl == "none" else "") if part)
     return f"{parsed.public}+{local}"
 
 

@@ -69,6 +69,7 @@ def test_no_tag_for_another_implementation():
 )
 def test_the_version_says_what_it_was_compiled_for(version: str, label: str, built: str):
     assert built_version(version, label) == built
+    assert built_version(version, label, "none") == f"{built}.nomkl"
 
 
 @pytest.mark.parametrize(("numpy", "needs"), [("1.16.6", "numpy<2,>=1.16.6"), ("2.5.5", "numpy>=2.5.5")])
