@@ -103,8 +103,9 @@ def _lost(facts: Facts, old: Stack | None, new: Stack) -> Iterable[str]:
         if hazard not in known:
             yield f"known of {new.name}: {hazard}"
     uncorrected = guarded(chainer, ideep4py) - guarded(new.chainer, new.ideep4py)
-    if uncorrected and not guarded(new.chainer, new.ideep4py):
-        yield f"the guard corrects nothing in {new.name}"
+    if uncorrected:
+        names = ", ".join(sorted(uncorrected, key=lambda hazard: int(hazard[1:])))
+        yield f"the guard does not correct in {new.name}: {names} (the smoke test says which of them it has)"
 
 
 def _requirements(lines: Iterable[str], facts: Facts) -> Iterable[Requirement]:

@@ -45,6 +45,7 @@ def test_a_downgrade_says_what_it_costs_and_an_upgrade_nothing():
     lost = moved(NEW, OLD).lost
     assert any("Chainer 7.8.1 becomes 4.5.0" in phrase and "scripts and snapshots" in phrase for phrase in lost)
     assert moved(OLD, NEW).lost == ()
+    assert any(phrase.startswith(f"the guard does not correct in {OLD}: H1, H2,") for phrase in lost)
     # A hazard that was there before is no news.
     assert not any("H7" in phrase for phrase in lost)
 
