@@ -20,6 +20,7 @@ from ideepdoctor.builder.mkl import provide
 from ideepdoctor.builder.recipe import RELEASES
 from ideepdoctor.errors import CouldNotCheck
 from ideepdoctor.model.build import BuildRequest
+from ideepdoctor.proof.noise import Monitor
 from ideepdoctor.system import RealSystem
 from ideepdoctor.targets.target import Target
 from tests.builder.vectors import SPECIAL, M, ask, floats, numbers, same, single, ulps
@@ -193,9 +194,13 @@ def told_slower(measured: tuple[Measured, ...]) -> bool:
 def test_one_environment_is_not_slower_than_itself(made: Made) -> None:
     environment, _ = made("3.7")
     target = Target(str(environment / "bin" / "python"))
+    monitor, before = Monitor(), sum(os.times()[:4])
     measured = measure(RealSystem(), target, target, lambda _text: None)
+    noise = monitor.verdict(sum(os.times()[:4]) - before)
     assert [item.work for item in measured] == ["conv", "alexnet", "linear", "dropout"]
     assert all(item.ratio is not None for item in measured)
+    if not noise.quiet:
+        pytest.skip(f"nothing can be told here now: {noise.messages}")
     assert not told_slower(measured), decide(measured)
 
 
