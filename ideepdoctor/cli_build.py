@@ -10,11 +10,15 @@ from ideepdoctor.cli_options import (
     DryRunOption,
     FailOnOption,
     FormatOption,
+    IndexUrlOption,
+    OfflineOption,
     PythonOption,
     Threshold,
     VerboseOption,
+    WheelhouseOption,
     YesOption,
     run_command,
+    source_options,
 )
 from ideepdoctor.options import Format, Output
 
@@ -45,7 +49,7 @@ def build(
         int | None,
         typer.Option("--jobs", "-j", min=1, max=1024, envvar="IDEEPDOCTOR_JOBS", help="Compilers at once."),
     ] = None,
-    wheelhouse: Annotated[
+    made: Annotated[
         str | None,
         typer.Option("--output", "-o", metavar="DIR", envvar="IDEEPDOCTOR_BUILD_OUTPUT", help="For the wheel."),
     ] = None,
@@ -55,6 +59,9 @@ def build(
     fresh: Annotated[
         bool, typer.Option("--fresh", envvar="IDEEPDOCTOR_FRESH", help="Use nothing that an earlier run kept.")
     ] = False,
+    offline: OfflineOption = False,
+    wheelhouse: WheelhouseOption = None,
+    index_url: IndexUrlOption = None,
     dry_run: DryRunOption = False,
     yes: YesOption = False,
     format: FormatOption = Format.TEXT,
@@ -65,7 +72,8 @@ def build(
     from ideepdoctor.commands.build import BuildOptions
     from ideepdoctor.commands.build import build as command
 
+    files = source_options(offline, wheelhouse, index_url)
     options = BuildOptions(
-        python, source, ref, chainer, march, mkl, mkldnn_source, jobs, wheelhouse, verify, fresh, dry_run
+        python, source, ref, chainer, march, mkl, mkldnn_source, jobs, made, verify, fresh, dry_run, files
     )
     run_command("build", lambda session: command(session, options), Output(format, None, fail_on, verbose, yes))

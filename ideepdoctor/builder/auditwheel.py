@@ -7,15 +7,19 @@ from collections.abc import Callable, Collection
 from importlib.resources import files
 
 from ideepdoctor.errors import DoctorError
+from ideepdoctor.model.plan import PackageSource
 from ideepdoctor.system import System
 from ideepdoctor.treatment.installers import tool_program
 
 _SECONDS = 300.0
+_ANY = PackageSource()
 
 Tell = Callable[[str], None]
 
 
-def platform_of(system: System, wheel: str, own: Collection[str], cache: str, tell: Tell) -> tuple[str, str]:
+def platform_of(
+    system: System, wheel: str, own: Collection[str], cache: str, tell: Tell, source: PackageSource = _ANY
+) -> tuple[str, str]:
     """Find a wheel's platform.
 
     Args:
@@ -25,6 +29,7 @@ def platform_of(system: System, wheel: str, own: Collection[str], cache: str, te
             library's RPATH finds is found for the libraries below it, too.
         cache: the doctor's cache folder.
         tell: told each line that uv prints.
+        source: where auditwheel comes from.
 
     Returns:
         The platform of the tag (``manylinux_2_34_x86_64``, ``linux_x86_64``), empty where it could not be found; then
@@ -32,7 +37,7 @@ def platform_of(system: System, wheel: str, own: Collection[str], cache: str, te
     """
     pins = (files("ideepdoctor") / "builder" / "auditwheel.txt").read_bytes()
     try:
-        python = tool_program(system, cache, "auditwheel", pins, "the tool that finds a wheel's platform", tell)
+        python = tool_program(system, cache, "auditwheel", pins, "the tool that finds a wheel's platform", tell, source)
     except DoctorError as error:
         return "", f"the tag is linux_x86_64: auditwheel cannot be had ({error.message.splitlines()[0]})"
     done = system.run([python, "-I", "-m", "auditwheel", "show", "--json", wheel], timeout_seconds=_SECONDS)

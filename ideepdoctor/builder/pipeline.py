@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import lru_cache
 from importlib.resources import files
 from pathlib import Path
@@ -23,6 +23,7 @@ from ideepdoctor.builder.toolchain import Place, compilers_identity, find_compil
 from ideepdoctor.builder.trees import provide_tree
 from ideepdoctor.builder.wheel import pack, with_proof
 from ideepdoctor.model.build import BuildRequest, BuiltWheel, Layout, March, Mkl, SourceTree, Stage, Tools
+from ideepdoctor.model.plan import PackageSource
 
 if TYPE_CHECKING:
     from ideepdoctor.commands.session import Session
@@ -72,6 +73,7 @@ class Build:
         places: folders.
         log: gets everything.
         meter: told how far it is.
+        source: where distributions come from.
     """
 
     session: Session
@@ -82,6 +84,7 @@ class Build:
     places: Places
     log: BuildLog
     meter: Meter
+    source: PackageSource = field(default_factory=PackageSource)
 
     def run(self) -> Outcome:
         """Go through the stages.
@@ -98,10 +101,20 @@ class Build:
         release = recipe_of(tree)
         self._begin(Stage.TOOLS)
         place = Place(f"{work}/tools", self.places.cache, self.session.environ.get("PATH", os.defpath))
-        tools = make_tools(system, self.request, self.abi, tree, store, place, self._tell, release.cxxflags)
+        flags = release.cxxflags
+        tools = make_tools(system, self.request, self.abi, tree, store, place, self._tell, flags, self.source)
         programs = Programs(system, tools.environ, self.meter.line)
         self._begin(Stage.MKL)
-        mkl = mkls.provide(system, self.request, release, f"{work}/mkl", store, self._tell, environ=tools.environ)
+        mkl = mkls.provide(
+            system,
+            self.request,
+            release,
+            f"{work}/mkl",
+            store,
+            self._tell,
+            source=self.source,
+            environ=tools.environ,
+        )
         key = self._wheel_key(tree, tools, mkl)
         kept = None if self.request.fresh else store.find("wheel", key)
         if kept is None:
@@ -120,6 +133,7 @@ class Build:
                 f"{work}/wheel",
                 self._tell,
                 cache=self.places.cache,
+                source=self.source,
             )
         else:
             made = _wheel_of(kept)
@@ -184,7 +198,7 @@ class Build:
             own = replace(self.session, system=self.log.watching())
             if kept is not None:
                 made = _copied(self.log, made, f"{self.places.work}/wheel")
-            proof = verify(own, made, self.lock, self.request.python, self._tell)
+            proof = verify(own, made, self.lock, self.request.python, self._tell, source=self.source)
             made = with_proof(system, made, proof)
         elif kept is not None:
             return made

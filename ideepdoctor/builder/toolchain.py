@@ -14,7 +14,7 @@ from ideepdoctor.builder.cache import Piece, Store, Tell, key_of
 from ideepdoctor.builder.pins import MINORS, program_pins, python_pins, version_of
 from ideepdoctor.errors import CouldNotCheck
 from ideepdoctor.model.build import BuildRequest, SourceTree, Tools
-from ideepdoctor.model.plan import Install, Requirement
+from ideepdoctor.model.plan import Install, PackageSource, Requirement
 from ideepdoctor.system import System
 from ideepdoctor.treatment.installers import create_environment, install
 
@@ -78,6 +78,7 @@ def make_tools(
     place: Place,
     tell: Tell,
     more_flags: Sequence[str] = (),
+    source: PackageSource | None = None,
 ) -> Tools:
     """Make the toolchain, from kept pieces where there are any.
 
@@ -90,6 +91,7 @@ def make_tools(
         place: for what belongs to this build alone.
         tell: told each step.
         more_flags: of the compilers, that the release needs.
+        source: where the pinned packages come from; None: the index that the machine is set to.
 
     Raises:
         NotPossibleHere: there is no toolchain for this interpreter.
@@ -98,8 +100,9 @@ def make_tools(
     """
     pins, programs = python_pins(abi), program_pins()
     compilers = find_compilers(system, place.path)
-    installed = _programs(system, store, place, programs, tell, request.fresh)
-    python = _python(system, request, abi, store, place, pins, tell)
+    given = source or PackageSource()
+    installed = _programs(system, store, place, programs, tell, given, fresh=request.fresh)
+    python = _python(system, request, abi, store, place, pins, tell, given)
     texts = environment.wrappers(compilers.real) | _links(installed)
     _write(system, place.folder, texts)
     version = _minor(abi)
@@ -146,14 +149,21 @@ def compilers_identity(compilers: Compilers) -> str:
 
 
 def _programs(
-    system: System, store: Store, place: Place, pins: tuple[Requirement, ...], tell: Tell, fresh: bool
+    system: System,
+    store: Store,
+    place: Place,
+    pins: tuple[Requirement, ...],
+    tell: Tell,
+    source: PackageSource,
+    *,
+    fresh: bool,
 ) -> str:
     """Folder of the packages that bring cmake and swig, which run by themselves."""
 
     def make(folder: str) -> Mapping[str, Any]:
         tell("installing cmake and swig by hash")
-        create_environment(system, f"{folder}/env", sys.executable, "uv", place.cache, tell)
-        step = Install(f"{folder}/env/bin/python", pins, "uv")
+        create_environment(system, f"{folder}/env", sys.executable, "uv", place.cache, tell, source)
+        step = Install(f"{folder}/env/bin/python", pins, "uv", source=source)
         install(system, step, f"{folder}/requirements", tell)
         return {}
 
@@ -170,6 +180,7 @@ def _python(
     place: Place,
     pins: tuple[Requirement, ...],
     tell: Tell,
+    source: PackageSource,
 ) -> str:
     """The interpreter of an environment that has what setup.py imports."""
     tool = "virtualenv" if MINORS[abi] in ("2.7", "3.5") else "uv"
@@ -177,8 +188,8 @@ def _python(
     def make(folder: str) -> Mapping[str, Any]:
         names = ", ".join(f"{item.name} {item.version}" for item in pins)
         tell(f"installing by hash: {names}")
-        create_environment(system, f"{folder}/env", request.python, tool, place.cache, tell)
-        step = Install(f"{folder}/env/bin/python", pins, "uv" if tool == "uv" else "pip")
+        create_environment(system, f"{folder}/env", request.python, tool, place.cache, tell, source)
+        step = Install(f"{folder}/env/bin/python", pins, "uv" if tool == "uv" else "pip", source=source)
         install(system, step, f"{folder}/requirements", tell)
         return {}
 

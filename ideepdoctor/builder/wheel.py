@@ -27,6 +27,7 @@ from ideepdoctor.builder.wheel_metadata import (
 )
 from ideepdoctor.errors import BuildFailed
 from ideepdoctor.model.build import BuildInfo, BuiltWheel, March, Mkl, SourceTree, Tools
+from ideepdoctor.model.plan import PackageSource
 from ideepdoctor.system import System
 from ideepdoctor.treatment.elfpaths import Headers, NotElf, read_headers
 
@@ -50,6 +51,7 @@ def pack(
     tell: Tell,
     *,
     cache: str,
+    source: PackageSource | None = None,
 ) -> BuiltWheel:
     """Make the wheel.
 
@@ -64,6 +66,7 @@ def pack(
         output: folder for the wheel; made where it is missing.
         tell: told each step.
         cache: the doctor's cache folder, for auditwheel.
+        source: where auditwheel comes from; None: the index that the machine is set to.
 
     Returns:
         The wheel, not verified. The same input gives the same bytes.
@@ -96,7 +99,8 @@ def pack(
     tell(f"packing {NAME} {version}: {len(paths)} files")
     make = partial(_bytes, paths, licences, version, info)
     made = make(tag)
-    platform, note = _platform(system, made, version, tag, {path.rpartition("/")[2] for path in paths}, cache, tell)
+    own = {path.rpartition("/")[2] for path in paths}
+    platform, note = _platform(system, made, version, tag, own, cache, tell, source or PackageSource())
     if note:
         tell(note)
     if platform not in ("", LINUX):
@@ -244,13 +248,13 @@ def _bytes(paths: Mapping[str, Path], licences: Mapping[str, Path], version: str
 
 
 def _platform(
-    system: System, made: bytes, version: str, tag: Tag, own: set[str], cache: str, tell: Tell
+    system: System, made: bytes, version: str, tag: Tag, own: set[str], cache: str, tell: Tell, source: PackageSource
 ) -> tuple[str, str]:
     """What auditwheel finds of a wheel that is not on the disk yet."""
     folder = system.make_temporary_folder()
     try:
         path = str(Path(folder, file_name(version, tag)))
         system.write_file(path, made)
-        return platform_of(system, path, own, cache, tell)
+        return platform_of(system, path, own, cache, tell, source)
     finally:
         system.remove_tree(folder)

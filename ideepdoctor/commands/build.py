@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,10 +12,12 @@ from ideepdoctor.builder.mkl import AUTO
 from ideepdoctor.commands.build_run import Builder, Done, build_codes
 from ideepdoctor.commands.build_target import interpreter_for
 from ideepdoctor.commands.session import Session, examine, judge_all
-from ideepdoctor.errors import DoctorError, UsageError
+from ideepdoctor.commands.source import SourceOptions, package_source
+from ideepdoctor.errors import CouldNotCheck, DoctorError, UsageError
 from ideepdoctor.model.build import BuildRequest, March
 from ideepdoctor.model.facts import Facts
 from ideepdoctor.model.findings import Severity
+from ideepdoctor.model.plan import PackageSource
 from ideepdoctor.model.report import Report
 from ideepdoctor.render.build import lines, plan_lines
 from ideepdoctor.targets.target import Target
@@ -37,6 +39,7 @@ class BuildOptions:
         python: as ``--python`` of other commands; None: the best interpreter here that has no ready wheel.
         output: folder for the wheel; None: ``./wheelhouse``.
         dry_run: look, tell what would be done, and stop.
+        files: where the toolchain and what it is proved with come from.
         others: see ``BuildRequest``.
     """
 
@@ -52,6 +55,7 @@ class BuildOptions:
     verify: bool = True
     fresh: bool = False
     dry_run: bool = False
+    files: SourceOptions = field(default_factory=SourceOptions)
 
 
 def build(session: Session, options: BuildOptions) -> Report:
@@ -65,10 +69,11 @@ def build(session: Session, options: BuildOptions) -> Report:
         Busy: the same build is running.
         Interrupted: what is compiled is kept.
     """
+    files = package_source(options.files, session.cwd)
     interpreter = interpreter_for(session, options.python)
     request = _request(session, options, interpreter)
     lock = _lock(interpreter.abi, request)
-    facts = _looked(session, request, interpreter)
+    facts = _looked(session, request, interpreter, files)
     jobs = _jobs(facts, request)
     judgement = judge_all(facts, build_codes())
     before = Report("build", facts=facts, judgement=judgement)
@@ -79,7 +84,7 @@ def build(session: Session, options: BuildOptions) -> Report:
         data = {**_asked(request), "jobs": asdict(jobs), "cache": cache_folder(session.environ)}
         extra = {"verdict": "nothing was changed (--dry-run)", "build": data}
         return replace(before, body=tuple(plan_lines(data)), extra=extra)
-    builder = Builder(session, interpreter, _march(session, request, facts), lock, facts)
+    builder = Builder(session, interpreter, _march(session, request, facts), lock, facts, files)
     return _report(session, request, before, builder.build(request))
 
 
@@ -128,20 +133,42 @@ def _lock(abi: str, request: BuildRequest) -> Lock | None:
         raise
 
 
-def _looked(session: Session, request: BuildRequest, interpreter: Interpreter) -> Facts:
+def _looked(session: Session, request: BuildRequest, interpreter: Interpreter, files: PackageSource) -> Facts:
+    """The facts that the rules judge. Raises CouldNotCheck where a network is needed that may not be used."""
     from ideepdoctor.builder.cache import Store
-    from ideepdoctor.builder.trees import source_key
+    from ideepdoctor.builder.trees import is_local, source_key
     from ideepdoctor.facts.build import collect_build
     from ideepdoctor.facts.collect import BARE
 
+    store = Store(session.system, f"{cache_folder(session.environ)}/build", session.progress.detail)
+    key = None if request.fresh else source_key(request)
+    here = is_local(request) or (key is not None and store.find("source", key) is not None)
+    environ = session.environ
+    if files.no_index:
+        if not here:
+            raise CouldNotCheck(
+                "--offline, and the source is a repository that was not fetched before",
+                hint="bring it: ideepdoctor build --offline --source ARCHIVE --wheelhouse DIR",
+            )
+        environ = {**environ, "UV_OFFLINE": "1"}
     facts = examine(session, Target(interpreter.path, reason=f"to build for: {interpreter.source}"), BARE)
-    found = collect_build(session.system, session.environ, request, facts=facts)
-    key = source_key(request)
-    if found.network and key is not None and not request.fresh:
-        store = Store(session.system, f"{cache_folder(session.environ)}/build", session.progress.detail)
-        if store.find("source", key) is not None:
-            found = replace(found, network=None)  # nothing is fetched
-    return replace(facts, build=found)
+    found = collect_build(session.system, environ, request, facts=facts)
+    if found.network and here and (files != PackageSource() or not is_local(request)):
+        found = replace(found, network=None)  # nothing is fetched, or a folder is looked through first
+    there = _in_folders(files)
+    cmake, swig = there.get("cmake", found.cmake), there.get("swig", found.swig)
+    return replace(facts, build=replace(found, cmake=cmake, swig=swig))
+
+
+def _in_folders(files: PackageSource) -> dict[str, str]:
+    """The pinned programs that a wheelhouse has, by name; those are not looked for in an index."""
+    from ideepdoctor.builder.pins import program_pins
+
+    return {
+        pin.name: pin.version
+        for pin in program_pins()
+        if any(next(Path(folder).glob(f"{pin.name}-{pin.version}-*.whl"), None) for folder in files.find_links)
+    }
 
 
 def _jobs(facts: Facts, request: BuildRequest) -> Jobs:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import signal
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,6 +20,7 @@ from ideepdoctor.commands.session import Session, judge_all
 from ideepdoctor.errors import BuildFailed, Busy, DoctorError, Interrupted, NotPossibleHere
 from ideepdoctor.model.build import BuildRequest, March, Stage
 from ideepdoctor.model.facts import Facts, Interpreter
+from ideepdoctor.model.plan import PackageSource
 from ideepdoctor.treatment.state import cache_folder, locked, state_folder
 
 if TYPE_CHECKING:
@@ -51,6 +52,7 @@ class Builder:
         march: what for.
         lock: what a wheel is proved in; None: it is not.
         facts: of the interpreter and the machine.
+        source: where distributions come from.
     """
 
     session: Session
@@ -58,6 +60,7 @@ class Builder:
     march: March
     lock: Lock | None
     facts: Facts
+    source: PackageSource = field(default_factory=PackageSource)
 
     def build(self, request: BuildRequest) -> Done:
         """Build what was asked for; of ``--mkl auto`` both, and the better one is handed out.
@@ -84,7 +87,8 @@ class Builder:
             if not done:
                 raise refused[0]
             wheels = {kind: each.outcome.wheel for kind, each in done.items()}
-            kind, why = choose(self.session, wheels, self.lock, request.python, self.session.progress.detail)
+            tell = self.session.progress.detail
+            kind, why = choose(self.session, wheels, self.lock, request.python, tell, source=self.source)
             outcome, wheel = done[kind].outcome, wheels[kind]
             path = str(Path(request.output, wheel.name))
             system.make_folder(request.output)
@@ -104,7 +108,7 @@ class Builder:
         left_out = (Stage.PREFLIGHT,) if self.lock else (Stage.PREFLIGHT, Stage.VERIFY)
         stages = tuple(stage for stage in Stage if stage not in left_out)
         meter = Meter(session.progress, stages, request.jobs or 1)
-        made = Build(session, request, self.interpreter.abi, self.march, self.lock, places, log, meter)
+        made = Build(session, request, self.interpreter.abi, self.march, self.lock, places, log, meter, self.source)
         try:
             with _alone(session, f"{cache}/build/locks/{key}"), _hang_up_interrupts():
                 _alive(places.work)

@@ -19,6 +19,7 @@ from ideepdoctor.builder.toolchain import Compilers
 from ideepdoctor.commands.session import Session
 from ideepdoctor.errors import BuildFailed, NotPossibleHere
 from ideepdoctor.model.build import BuildRequest, BuiltWheel, Layout, March, Mkl, SourceTree, Stage, Tools
+from ideepdoctor.model.plan import PackageSource
 from ideepdoctor.system import RealSystem
 from ideepdoctor.treatment.progress import Quiet
 
@@ -37,6 +38,7 @@ class World:
     done: list[str] = field(default_factory=list)
     refuses: bool = False
     dies_at: str = ""
+    sources: list[PackageSource] = field(default_factory=list)
 
     def say(self, what: str) -> None:
         self.done.append(what)
@@ -54,11 +56,13 @@ class World:
 
     def tools(self, _system: Any, request: BuildRequest, _abi: str, tree: SourceTree, *rest: Any) -> Tools:
         self.say("tools")
-        assert rest[-1] == RELEASES[str(tree.release)].cxxflags
+        assert rest[-2] == RELEASES[str(tree.release)].cxxflags
+        self.sources.append(rest[-1])
         return Tools("/python", "/bin", "1.23.2", f"tools-{request.march}", {"CXXFLAGS": "-w", "PATH": "/bin"})
 
-    def provide(self, *_: Any, **__: Any) -> Mkl:
+    def provide(self, *_: Any, source: PackageSource, **__: Any) -> Mkl:
         self.say("mkl")
+        self.sources.append(source)
         return Mkl(self.mkl, "/include", ("/libmklml_intel.so",), f"of {self.mkl}")
 
     def library(self, _programs: Any, tree: SourceTree, _tools: Any) -> None:
@@ -105,8 +109,9 @@ class World:
             tree.commit, tree.mkldnn_commit,
         )  # fmt: skip
 
-    def verify(self, _session: Any, wheel: BuiltWheel, *_: Any) -> tuple[str, ...]:
+    def verify(self, _session: Any, wheel: BuiltWheel, *_: Any, source: PackageSource) -> tuple[str, ...]:
         self.say("verify")
+        self.sources.append(source)
         assert Path(wheel.path).read_text() == "a wheel"
         assert str(self.folder / "cache" / "build" / "wheel") not in wheel.path
         if self.refuses:
@@ -245,3 +250,9 @@ def test_in_the_old_layout_setup_py_installs_and_without_mkl_finds_ours(world: W
     build(world, lock=None).run()
     assert world.done[3:] == ["place", "library", "finish prepare", "extension", "finish prepare", "wheel"]
     assert list((world.folder / "cache" / "build").glob("library/*")) == []
+
+
+def test_everything_that_is_installed_comes_from_where_it_was_asked_for(world: World) -> None:
+    asked = PackageSource(find_links=("/wheelhouse",), no_index=True)
+    replace(build(world), source=asked).run()
+    assert world.sources == [asked, asked, asked]

@@ -22,10 +22,12 @@ from ideepdoctor.commands import build as command
 from ideepdoctor.commands import build_run, build_target
 from ideepdoctor.commands.build import BuildOptions
 from ideepdoctor.commands.session import Session
+from ideepdoctor.commands.source import SourceOptions
 from ideepdoctor.errors import BuildFailed, Busy, CouldNotCheck, DoctorError, Interrupted, NotPossibleHere, UsageError
 from ideepdoctor.facts import build as looking
 from ideepdoctor.model.build import BuildFacts, BuildRequest, BuiltWheel, Layout, March, SourceTree, Stage
 from ideepdoctor.model.facts import Interpreter
+from ideepdoctor.model.plan import PackageSource
 from ideepdoctor.model.summary import summarize
 from ideepdoctor.render.json import envelope
 from ideepdoctor.stacks import catalog
@@ -67,6 +69,7 @@ class Scene:
     ends: BaseException | None = None
     asked: list[BuildRequest] = field(default_factory=list)
     builds: list[Build] = field(default_factory=list)
+    environ: Any = None
 
     @property
     def session(self) -> Session:
@@ -83,8 +86,9 @@ class Scene:
     def works(self) -> list[Path]:
         return list((self.folder / "cache" / "build" / "work").glob("*"))
 
-    def collected(self, _system: Any, _environ: Any, request: BuildRequest, *, facts: Any) -> BuildFacts:
+    def collected(self, _system: Any, environ: Any, request: BuildRequest, *, facts: Any) -> BuildFacts:
         self.asked.append(request)
+        self.environ = environ
         return replace(self.facts, request=request)
 
     def run(self, made: Build) -> Outcome:
@@ -169,6 +173,26 @@ def test_a_source_that_is_kept_needs_no_network(scene: Scene) -> None:
     store.provide("source", str(source_key(scene.asked[0])), lambda _: {})
     assert summarize(build(scene)).exit_code == 0
     assert summarize(build(scene, fresh=True)).exit_code == 1
+
+
+def test_without_a_network_it_takes_an_archive_and_a_wheelhouse(scene: Scene) -> None:
+    scene.facts = replace(FINE, network="the package index cannot be reached", cmake="", swig="")
+    for name in ("house", "ideep"):
+        (scene.folder / name).mkdir()
+    files = SourceOptions(offline=True, wheelhouse="house")
+    with pytest.raises(CouldNotCheck, match="was not fetched before"):
+        build(scene, files=files)
+    assert scene.asked == []  # not even tried
+    assert summarize(build(scene, files=files, source="ideep")).exit_code == 1  # no cmake, no swig
+    for name in ("cmake-3.18.4.post1-py3-none-any.whl", "swig-3.0.12-py2.py3-none-any.whl"):
+        (scene.folder / "house" / name).write_text("")
+    report = build(scene, files=files, source="ideep")
+    assert summarize(report).exit_code == 0 and scene.environ["UV_OFFLINE"] == "1"
+    assert scene.builds[0].source == PackageSource(find_links=(str(scene.folder / "house"),), no_index=True)
+    with pytest.raises(CouldNotCheck, match="no wheelhouse"):
+        build(scene, files=SourceOptions(wheelhouse="nowhere"))
+    # With a network an unreachable index ends it before it begins.
+    assert summarize(build(scene, source="ideep")).exit_code == 1
 
 
 def test_folders_are_those_of_the_person(scene: Scene) -> None:
@@ -313,7 +337,7 @@ def test_a_terminal_that_is_closed_interrupts(scene: Scene, monkeypatch: pytest.
 
 @pytest.mark.parametrize("better", ["wheel", "none"])
 def test_of_both_ways_the_better_one_is_handed_out(scene: Scene, monkeypatch: pytest.MonkeyPatch, better: str) -> None:
-    def choose(_session: Any, wheels: dict[str, BuiltWheel], *_: Any) -> tuple[str, str]:
+    def choose(_session: Any, wheels: dict[str, BuiltWheel], *_: Any, **__: Any) -> tuple[str, str]:
         assert {kind: Path(wheel.path).read_text() for kind, wheel in wheels.items()} == {
             "wheel": "wheel",
             "none": "none",
