@@ -76,7 +76,8 @@ def missing_tools(
         return None, ()
     argv = [*uv, "compile", "--quiet", "--no-header", *here, "-"]
     try:
-        variables = {**sources.variables(PackageSource(), environ), "UV_HTTP_TIMEOUT": f"{_SECONDS:.0f}"}
+        mirror = PackageSource(index_url=environ.get(sources.INDEX_VARIABLE) or None)
+        variables = {**sources.variables(mirror, environ), "UV_HTTP_TIMEOUT": f"{_SECONDS:.0f}"}
     except CouldNotCheck as error:
         return error.message, ()
     done = system.run(argv, timeout_seconds=_SECONDS, env={**variables, "UV_HTTP_RETRIES": "0"}, stdin=wanted)

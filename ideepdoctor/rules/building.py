@@ -14,6 +14,7 @@ from ideepdoctor.rules.base import Rule
 
 DOES = "ideepdoctor build"
 """The command that has the cure in it."""
+_SEND = "the build was to cure this by itself: ask with its log"
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +26,7 @@ class Cure:
         cause: one sentence.
         by_hand: what a person does who goes on by hand.
         build: what ``ideepdoctor build`` does about it by itself; empty: it needs the same as the person.
-        own: what to do where it was ``ideepdoctor build`` that said it; empty: as by hand.
+        own: what to do where it was ``ideepdoctor build`` that said it; empty: as by hand, but where it was to cure it.
     """
 
     needed: str
@@ -37,7 +38,7 @@ class Cure:
     def next_step(self, build: BuildFacts) -> str:
         """The step for whoever wrote the log: the doctor's own build has a request."""
         if build.request is not None:
-            return self.own or self.by_hand
+            return self.own or (_SEND if self.build else self.by_hand)
         return f"{self.by_hand}; or {DOES}, which {self.build}" if self.build else self.by_hand
 
 

@@ -33,13 +33,14 @@ class IDP803(BuildRule):
         Documentation of git: git-submodule.
     """
 
-    title = "git is missing or too old"
+    title = "git is missing, too old, or refuses the folder"
     severity = Severity.ERROR
     ok = (Example("it is there", planned()), Example("a folder needs none", planned(git=None)))
     bad = (
         Example("none", planned(git="")),
         Example("of 2012", planned(git="1.7.10")),
         Example("in a log", logged("IDP803", "sh: git: command not found")),
+        Example("a mounted folder", logged("IDP803", "fatal: detected dubious ownership in repository at '/src'")),
     )
 
     def before(self, build: BuildFacts, facts: Facts) -> Iterator[Finding]:
@@ -54,7 +55,14 @@ class IDP803(BuildRule):
         )
 
     def cure(self, line: str, build: BuildFacts, facts: Facts) -> Cure:
-        """The same in a log."""
+        """Missing, or it does not trust the folder."""
+        if "dubious ownership" in line:
+            return Cure(
+                "a folder that belongs to whoever builds",
+                "git does nothing in a folder of somebody else's (a container that mounts it)",
+                "git config --global --add safe.directory FOLDER, for ideep and for mkl-dnn",
+                "takes the files of such a folder as they are (--source FOLDER)",
+            )
         step = f"{install(facts.platform.os_name, GIT)}; {_OTHERWISE}"
         return Cure("git", "the source of iDeep or of MKL-DNN was not fetched", step)
 

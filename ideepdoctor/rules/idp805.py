@@ -53,7 +53,7 @@ class IDP805(BuildRule):
                 found="the package index has no cmake 3.18.4.post1",
                 needed="that release, by hash",
                 consequence="the toolchain of the build cannot be made",
-                next_step="name an index that has it (--index-url URL), or bring it: ideepdoctor wheelhouse DIR",
+                next_step="name an index that has it (--index-url URL), or bring it: --wheelhouse DIR",
             )
 
     def cure(self, line: str, build: BuildFacts, facts: Facts) -> Cure:

@@ -46,7 +46,7 @@ class IDP806(BuildRule):
                 found="the package index has no swig 3.0.12",
                 needed="that release, by hash",
                 consequence="the toolchain of the build cannot be made",
-                next_step="name an index that has it (--index-url URL), or bring it: ideepdoctor wheelhouse DIR",
+                next_step="name an index that has it (--index-url URL), or bring it: --wheelhouse DIR",
             )
 
     def cure(self, line: str, build: BuildFacts, facts: Facts) -> Cure:

@@ -32,7 +32,9 @@ class IDP808(BuildRule):
     How to fix
         By hand: remove the folder ``external``, then provide it: headers of mkl-include==2018.0.3, libmklml_intel.so
         and libiomp5.so of the ideep4py wheel of the same release, both from the package index. ``ideepdoctor build``
-        does that, by hash, or builds without MKL (``--mkl none``). Without a network: ``ideepdoctor wheelhouse DIR``.
+        does that, by hash, or builds without MKL (``--mkl none``). Without a network: the source as an archive or
+        folder (``--source``), the rest from a mirror (``--index-url``) or from what ``ideepdoctor wheelhouse DIR``
+        fetched elsewhere (``--wheelhouse DIR``).
 
     References
         intel/mkl-dnn, scripts/prepare_mkl.sh.
@@ -58,7 +60,7 @@ class IDP808(BuildRule):
                 found=build.network,
                 needed="the source's repository and the package index, once",
                 consequence="the build cannot begin",
-                next_step="set the proxy (https_proxy), or bring files: --source ARCHIVE, ideepdoctor wheelhouse DIR",
+                next_step="set the proxy (https_proxy), or bring the files: --source ARCHIVE --wheelhouse DIR",
             )
 
     def cure(self, line: str, build: BuildFacts, facts: Facts) -> Cure:

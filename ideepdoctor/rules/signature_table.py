@@ -73,6 +73,7 @@ _PROGRAMS = (
     *_missing("IDP801", r"(?:[\w-]+-)?(?:g\+\+|gcc)(?:-\d+)?|cc|c\+\+|clang(?:\+\+)?|cc1plus"),
 )
 _TOOLS = (
+    _of("IDP803", r"detected dubious ownership in repository", "dubious ownership"),
     _of(
         "IDP801", r"No CMAKE_C(?:XX)?_COMPILER could be found|compiler identification is unknown", "COMPILER", "ompiler"
     ),
@@ -100,7 +101,8 @@ _SOURCES = (
     _after("IDP807", r"prepare_mkl\.sh'?: (?:No such file|not found|cannot open)", "prepare_mkl.sh"),
     _of("IDP808", r"Could not resolve (?:host|proxy)|Temporary failure in name resolution", "resol"),
     _of("IDP808", r"Name or service not known|Network is unreachable|No route to host", "Name or", "Network", "route"),
-    _of("IDP808", r"\bcurl: \(\d+\) ", "curl: ("),
+    _of("IDP808", r"\bcurl: \((?!23\))\d+\) ", "curl: ("),  # 23: it could not write
+    _of("IDP808", r"prepare_mkl\.sh'?: Permission denied", "prepare_mkl.sh"),
     _of("IDP808", r"fatal: unable to access '|fatal: Could not read from remote repository", "fatal: "),
     _of("IDP808", r"Failed to establish a new connection|Max retries exceeded with url", "connection", "retries"),
     _of("IDP808", r"Failed to connect to \S+ port", "Failed to connect"),

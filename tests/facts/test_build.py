@@ -222,6 +222,14 @@ def test_would_download_is_not_in_the_cache(environ: dict[str, str]):
     assert any("compile" in call.argv for call in system.calls)
 
 
+def test_a_mirror_is_asked_in_the_place_of_the_index(environ: dict[str, str]):
+    system = machine()
+    looked(system, {**environ, "IDEEPDOCTOR_INDEX_URL": "https://me:secret@mirror.invalid/simple"})
+    call = next(call for call in system.calls if "compile" in call.argv)
+    assert call.env is not None and call.env["UV_DEFAULT_INDEX"] == "https://me:secret@mirror.invalid/simple"
+    assert "secret" not in " ".join(call.argv)
+
+
 def test_a_source_that_is_kept_is_not_asked_for(environ: dict[str, str]):
     from ideepdoctor.builder.trees import source_key
 

@@ -36,6 +36,7 @@ LINES = {
         "sh: git: command not found",
         "FileNotFoundError: [Errno 2] No such file or directory: 'git'",
         "setup.sh: line 4: git: command not found",
+        "fatal: detected dubious ownership in repository at '/src/ideep'",
     ),
     "IDP804": (
         'CMake Error: CMake was unable to find a build program corresponding to "Unix Makefiles".',
@@ -69,6 +70,7 @@ LINES = {
         "wget: unable to resolve host address: Name or service not known",
         "gzip: stdin: not in gzip format",
         "No Intel mklml pkg.",
+        "/bin/sh: 1: ./prepare_mkl.sh: Permission denied",
         "Failed to establish a new connection: [Errno -2] Name or service not known",
         "mkl.hpp:7:10: fatal error: mkl_vsl.h: No such file or directory",
         "/usr/bin/ld: cannot find -lmklml_intel: No such file or directory",
@@ -194,6 +196,9 @@ def test_causes_stand_in_the_order_of_the_log_at_most_three_of_a_code():
         "git version 2.39.5",
         "make[2]: Nothing to be done for 'all'.",
         "Downloaded and unpacked mklml to external/",
+        "curl: (23) Failed writing body",
+        "-- Looking for pthread_create in pthreads - not found",
+        "Copying git: notes/not found.txt",
     ],
 )
 def test_what_a_healthy_build_may_say_is_no_signature(line: str):
