@@ -133,6 +133,11 @@ def _report(folder: str, filled: Filled, chosen: Sequence[tuple[Stack, Lock]]) -
         f"on the machine without internet: ideepdoctor setup --offline --wheelhouse {shown} "
         f"--python {lock.python} --stack {stack.name}",
     ]
+    steps += [
+        f"build what no index has: ideepdoctor build --python {lock.python} --offline --wheelhouse {shown} -o {shown}"
+        for _stack, lock in chosen
+        if any(f"for Python {lock.python})" in text for text in filled.open)
+    ]
     count = len(filled.fetched)
     note = f"fetched {count} file{'s' if count != 1 else ''}" if count else "nothing to fetch: everything is there"
     data = {**_data(folder, manifest), "fetched": list(filled.fetched), "fetched_anew": list(filled.anew)}
@@ -156,7 +161,7 @@ def _data(folder: str, manifest: Manifest) -> dict[str, Any]:
 
 def _checked(session: Session, options: WheelhouseOptions) -> Report:
     """Say whether everything is there; asks nobody."""
-    from ideepdoctor.wheelhouse.manifest import digests_in, problems, read
+    from ideepdoctor.wheelhouse.manifest import OPEN, digests_in, problems, read
 
     folder = existing_folder(options.folder, session.cwd)
     manifest = read(folder)
@@ -168,9 +173,12 @@ def _checked(session: Session, options: WheelhouseOptions) -> Report:
     there = digests_in(folder)
     wrong = problems(manifest, there)
     if wrong:
+        build = (
+            "\nthen build what no index has: ideepdoctor build -o DIR" if any(OPEN in text for text in wrong) else ""
+        )
         raise WheelhouseIncomplete(
             f"{folder} is not whole: {'; '.join(wrong[:10])}" + (f"; and {len(wrong) - 10} more" if wrong[10:] else ""),
-            hint=f"where there is internet, with the same options: ideepdoctor wheelhouse {shlex.quote(folder)}",
+            hint=f"where there is internet, with the same options: ideepdoctor wheelhouse {shlex.quote(folder)}{build}",
             context={"problems": "\n".join(wrong)},
         )
     foreign = sorted(set(there) - set(manifest.files))

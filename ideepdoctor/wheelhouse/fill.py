@@ -22,7 +22,7 @@ from ideepdoctor.treatment.progress import Progress
 from ideepdoctor.treatment.snapshot import sha256_of
 from ideepdoctor.wheelhouse import doctor
 from ideepdoctor.wheelhouse.fetch import Ask, environment, fetch, pip_program
-from ideepdoctor.wheelhouse.manifest import NAME, Entry, Manifest, digests_in, problems, read
+from ideepdoctor.wheelhouse.manifest import NAME, OPEN, Entry, Manifest, digests_in, problems, read
 from ideepdoctor.wheelhouse.wanted import FileSet
 
 DOCTOR = f"the doctor on Python {sys.version_info[0]}.{sys.version_info[1]}"
@@ -162,7 +162,7 @@ def _noted(
         tuple(sorted(damaged & set(fetched))),
         tuple(sorted(set(there) - set(ours))),
         tuple(sorted(built)),
-        tuple(text for text in problems(manifest, there) if "must be built" in text),
+        tuple(text for text in problems(manifest, there) if OPEN in text),
     )
 
 

@@ -15,6 +15,8 @@ from ideepdoctor.wheelhouse.wanted import FileSet
 
 NAME = "manifest.json"
 SCHEMA = "ideepdoctor-wheelhouse"
+OPEN = "must be built"
+"""Ends the phrase about what no index has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +134,7 @@ def problems(manifest: Manifest, there: Mapping[str, Entry]) -> list[str]:
         found += [f"{item.name} {item.version} ({held.name}) was never fetched" for item in held.lacking(digests)]
         for name in held.missing:
             if not any(file.startswith(f"{name}-") and "+doctor" in file for file in there):
-                found.append(f"{name} ({held.name}) must be built: ideepdoctor build -o DIR")
+                found.append(f"{name} ({held.name}) {OPEN}")
     return found
 
 
