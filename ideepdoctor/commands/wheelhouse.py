@@ -134,7 +134,8 @@ def _report(folder: str, filled: Filled, chosen: Sequence[tuple[Stack, Lock]]) -
         f"--python {lock.python} --stack {stack.name}",
     ]
     steps += [
-        f"build what no index has: ideepdoctor build --python {lock.python} --offline --wheelhouse {shown} -o {shown}"
+        f"build what no index has: ideepdoctor build --python {lock.python} -o {shown} "
+        f"(there: --offline --wheelhouse {shown} --source ARCHIVE)"
         for _stack, lock in chosen
         if any(f"for Python {lock.python})" in text for text in filled.open)
     ]

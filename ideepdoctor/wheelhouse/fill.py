@@ -98,8 +98,8 @@ def refusing(folder: str) -> Iterator[None]:
 def _filled(around: Surroundings, folder: str, sets: Sequence[FileSet], with_doctor: bool) -> Filled:
     before = read(folder) or Manifest()
     # What a run that was killed had begun.
-    for path in (*Path(folder).glob(".*.part"), Path(folder, ".request.json"), Path(folder, ".doctor")):
-        around.system.remove_tree(str(path))
+    for left in (*Path(folder).glob(".*.part"), Path(folder, ".request.json"), Path(folder, ".doctor")):
+        around.system.remove_tree(str(left))
     around.progress.detail(f"reading {folder}")
     there = digests_in(folder)
     damaged = {name for name, entry in before.files.items() if name in there and there[name] != entry}
