@@ -9,7 +9,7 @@ from typing import Any
 
 from ideepdoctor.model.build import BuildFacts, LogHit
 from ideepdoctor.model.facts import Facts
-from ideepdoctor.model.findings import Evidence, Finding
+from ideepdoctor.model.findings import Evidence, Finding, Severity
 from ideepdoctor.rules.base import Rule
 
 DOES = "ideepdoctor build"
@@ -27,6 +27,7 @@ class Cure:
         by_hand: what a person does who goes on by hand.
         build: what ``ideepdoctor build`` does about it by itself; empty: it needs the same as the person.
         own: what to do where it was ``ideepdoctor build`` that said it; empty: as by hand, but where it was to cure it.
+        severity: None: the rule's.
     """
 
     needed: str
@@ -34,6 +35,7 @@ class Cure:
     by_hand: str
     build: str = ""
     own: str = ""
+    severity: Severity | None = None
 
     def next_step(self, build: BuildFacts) -> str:
         """The step for whoever wrote the log: the doctor's own build has a request."""
@@ -76,6 +78,7 @@ class BuildRule(Rule):
             consequence=cure.cause,
             next_step=cure.next_step(build),
             evidence=tuple(Evidence(f"line {hit.line_number}: {hit.line}") for hit in hits),
+            severity=cure.severity,
         )
 
 

@@ -42,7 +42,8 @@ class IDP822(BuildRule):
         needed = "MKL-DNN built and installed before setup.py compiles the extension"
         if any(hit.code != self.code() for hit in build.hits):
             cause = "the step that failed before it: setup.py ignores that and goes on"
-            return Cure(needed, cause, "nothing for this one: it goes when the error above is cured")
+            step = "nothing for this one: it goes when the error above is cured"
+            return Cure(needed, cause, step, severity=Severity.WARNING)
         return Cure(
             needed,
             "an earlier step failed and setup.py went on: look at the first error of the log",

@@ -49,6 +49,7 @@ def test_the_first_cause_first_and_both_ways_to_cure_it(tmp_path: Path):
     assert first.found == "line 2: CMake Error: Unknown argument --build"
     assert "cmake==3.18.4.post1" in first.next_step and "ideepdoctor build" in first.next_step
     assert "nothing for this one" in second.next_step
+    assert (first.severity, second.severity) == ("error", "warning")
     assert code_of(report) == 1
     text = text_of(report)
     assert text.index("IDP805") < text.index("IDP822")
