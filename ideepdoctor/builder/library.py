@@ -10,8 +10,15 @@ from ideepdoctor.builder.programs import Programs
 from ideepdoctor.errors import BuildFailed
 from ideepdoctor.model.build import Layout, SourceTree, Tools
 
-SETTINGS = ("-DCMAKE_BUILD_TYPE=Release", "-DWITH_TEST=OFF", "-DWITH_EXAMPLE=OFF", "-DARCH_OPT_FLAGS=")
-"""No tests, which need two more submodules; no -march, for the library's own code generator chooses while it runs."""
+SETTINGS = (
+    "-DCMAKE_BUILD_TYPE=Release",
+    "-DWITH_TEST=OFF",
+    "-DWITH_EXAMPLE=OFF",
+    "-DARCH_OPT_FLAGS=",
+    "-DCMAKE_FIND_USE_CMAKE_SYSTEM_PATH=OFF",
+)
+"""No tests, which need two more submodules; no -march, for the library's own code generator chooses while it runs; no
+MKL of /usr/local (where pip of a container puts mkl-include), which upstream would take before the one provided."""
 INSTALLED = ("include", "lib", "share")
 
 _PYTHON_ROOT = re.compile(r"^\s*MKLDNN_ROOT\s*=\s*PYTHON_ROOT\s*$", re.MULTILINE)

@@ -1,5 +1,5 @@
 # Looks for MKL once more, for the extension: $MKLROOT, then mkl-dnn/external.
-find_path(IDEEP_MKL_INCLUDE mkl_cblas.h HINTS ${MKLROOT}/include $ENV{MKLROOT}/include NO_DEFAULT_PATH)
+find_path(IDEEP_MKL_INCLUDE mkl_cblas.h HINTS ${MKLROOT}/include $ENV{MKLROOT}/include)
 if(NOT IDEEP_MKL_INCLUDE)
     file(GLOB_RECURSE found ${PROJECT_SOURCE_DIR}/mkl-dnn/external/*/mkl_cblas.h)
     if(found)
@@ -12,11 +12,10 @@ endif()
 if(IDEEP_MKL_INCLUDE)
     get_filename_component(root ${IDEEP_MKL_INCLUDE} PATH)
     find_library(IDEEP_MKL_LIBRARY NAMES mklml_intel mklml mkl_rt
-        HINTS ${MKLROOT}/lib $ENV{MKLROOT}/lib $ENV{MKLROOT}/lib/intel64 ${root}/lib ${root}/lib/intel64
-        NO_DEFAULT_PATH)
+        HINTS ${MKLROOT}/lib $ENV{MKLROOT}/lib $ENV{MKLROOT}/lib/intel64 ${root}/lib ${root}/lib/intel64)
     if(IDEEP_MKL_LIBRARY)
         get_filename_component(beside ${IDEEP_MKL_LIBRARY} PATH)
-        find_library(IDEEP_OPENMP_LIBRARY NAMES iomp5 HINTS ${beside} NO_DEFAULT_PATH)
+        find_library(IDEEP_OPENMP_LIBRARY NAMES iomp5 HINTS ${beside})
     endif()
 endif()
 if(IDEEP_OPENMP_LIBRARY)
