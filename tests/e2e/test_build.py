@@ -74,7 +74,7 @@ def test_the_stand_in_becomes_a_wheel_that_the_proof_refuses_by_name(
     first = build(shared, python, "--no-verify", "--mkl", "none", "--march", "x86-64-v3")
     wheel = wheel_of(first)
     assert Path(wheel["path"]).name == wheel["name"] and Path(wheel["path"]).is_file()
-    assert wheel["name"].startswith("ideep4py-2.0.0.post3+doctor.v3-cp311-cp311-")
+    assert wheel["name"].startswith("ideep4py-2.0.0.post3+doctor.v3.nomkl-cp311-cp311-")
     assert wheel["commit"] == shared.standin.commits["post3"]
     assert wheel["mkldnn_commit"] == shared.standin.mkldnn_commits["v0.14"]
     assert (wheel["mkl"], wheel["numpy"], wheel["proof"]) == ("none", "1.23.2", [])
@@ -177,7 +177,7 @@ def test_an_interrupted_build_goes_on_where_it_was(
     assert "version.cpp" in before  # the first object was there
     (slow / "on").touch()
     answer = doctor(*words, environ=own.environ, timeout_seconds=SECONDS)
-    assert wheel_of(answer)["name"].startswith("ideep4py-2.0.0.post3+doctor.v3-cp311")
+    assert wheel_of(answer)["name"].startswith("ideep4py-2.0.0.post3+doctor.v3.nomkl-cp311")
     after = compiled(slow)[len(before) :]
     assert "memory.cpp" in after and "version.cpp" not in after
     assert own.works == []
@@ -316,3 +316,27 @@ def test_a_damaged_cache_is_made_anew(own: Site, legacy: Callable[[str], str]) -
     again = build(own, legacy("3.11"), *PLAIN, output="again")
     assert again.document["build"]["from_cache"] is False
     assert Path(wheel_of(again)["path"]).read_bytes() == Path(first["path"]).read_bytes()
+
+
+@pytest.mark.slow
+def test_without_a_network_from_a_wheelhouse(own: Site, legacy: Callable[[str], str], tmp_path: Path) -> None:
+    python = legacy("3.11")
+    no_network = ["unshare", "-rn"]
+    if subprocess.run([*no_network, "true"], capture_output=True).returncode != 0:
+        pytest.skip("no network namespaces here")
+    house, ideep = tmp_path / "house", own.standin.archive("tar.gz", "post3", tmp_path)
+    brought = doctor("wheelhouse", str(house), "--python", "3.11", "--with-build", timeout_seconds=SECONDS)
+    assert brought.code == 0, brought.stderr
+    own.environ["UV_CACHE_DIR"] = str(tmp_path / "uv")  # what this machine has fetched before does not help
+    words = own.words(python, "--no-verify", "--march", "x86-64-v3", "--offline")
+    words[words.index("--source") + 1] = str(ideep)
+    for option in ("--ref", "--mkldnn-source"):  # all of it is in the archive
+        del words[words.index(option) : words.index(option) + 2]
+    alone = own.start(words, no_network)
+    out, err = alone.communicate(timeout=SECONDS)
+    assert alone.returncode in (1, 3), out + err  # nothing has the tools
+    process = own.start([*words, "--wheelhouse", str(house)], no_network)
+    out, err = process.communicate(timeout=SECONDS)
+    assert process.returncode == 0, out + err
+    wheel = json.loads(out)["build"]["wheel"]
+    assert wheel["commit"].startswith("sha256:") and "-manylinux" in wheel["name"]  # auditwheel was in the house, too
