@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.builder.standin import make_standin
 from tests.conftest import legacy_python
 from tests.e2e.environments import Answer, doctor
 from tests.e2e.test_wheelhouse import isolated
@@ -99,3 +100,26 @@ def test_fix_install_and_moves_work_from_the_folder_alone(brought, tmp_path, bro
     assert refused.code == 3, refused.stdout
     assert "chainer-7.8.1.tar.gz" not in refused.document["error"]["message"]
     assert "--python 3.6" in refused.document["error"]["hint"]
+
+
+@pytest.mark.slow
+def test_a_build_works_from_the_folder_alone(tmp_path):
+    """Toolchain, MKL, auditwheel and the source as an archive; what is built (a stand-in) is known to the wheelhouse."""
+    (tmp_path / "upstream").mkdir()
+    archive = make_standin(tmp_path / "upstream").archive("tar.gz", "post3", tmp_path)
+    folder = str(tmp_path / "wh")
+    words = ("wheelhouse", folder, "--python", "3.11", "--with-build", "--archive", str(archive), "--format", "json")
+    filled = doctor(*words, timeout_seconds=900)
+    assert filled.code == 0, filled.stdout + filled.stderr
+    [open_] = filled.document["wheelhouse"]["open"]
+    assert open_.endswith("for Python 3.11) must be built")
+    assert doctor("wheelhouse", folder, "--check").code == 1
+
+    source = ("--offline", "--wheelhouse", folder, "--source", f"{folder}/{archive.name}")
+    python = ("--python", legacy_python("3.11"), "--march", "x86-64-v3")
+    built = offline(tmp_path, "build", *python, *source, "-o", folder, "--no-verify")
+    assert built.code == 0, built.stdout + built.stderr
+    again = doctor(*words)
+    assert again.document["wheelhouse"]["open"] == []
+    assert len(again.document["wheelhouse"]["built"]) == 1
+    assert doctor("wheelhouse", folder, "--check").code == 0

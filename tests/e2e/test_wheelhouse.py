@@ -133,7 +133,8 @@ def test_everything_with_the_doctor_and_what_a_build_needs(tmp_path):
         assert any(name.startswith(start) for name in there), start
     assert doctor("wheelhouse", str(folder), "--check").code == 0
     again = doctor(*words)
-    assert again.document["wheelhouse"]["fetched"] == []
+    # The doctor's own wheel is packed anew where its source is worked on meanwhile.
+    assert [name for name in again.document["wheelhouse"]["fetched"] if not name.startswith("ideepdoctor-")] == []
 
     # By hand, as the README says, with no network.
     env = tmp_path / "by-hand"
