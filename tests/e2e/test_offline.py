@@ -104,7 +104,7 @@ def test_fix_install_and_moves_work_from_the_folder_alone(brought, tmp_path, bro
 
 @pytest.mark.slow
 def test_a_build_works_from_the_folder_alone(tmp_path):
-    """Toolchain, MKL, auditwheel and the source as an archive; what is built (a stand-in) is known to the wheelhouse."""
+    """Toolchain, MKL, auditwheel, the source as an archive; what is built (a stand-in) is known to the wheelhouse."""
     (tmp_path / "upstream").mkdir()
     archive = make_standin(tmp_path / "upstream").archive("tar.gz", "post3", tmp_path)
     folder = str(tmp_path / "wh")
