@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -177,6 +176,7 @@ def _nothing_fits(base: Base, stack: Stack, folders: Sequence[str], *, offline: 
 def _elsewhere(base: Base) -> str:
     minor = ".".join(base.interpreter.version.split(".")[:2])
     return (
-        f"where there is internet: ideepdoctor wheelhouse DIR --python {minor}\n"
-        f"then here: ideepdoctor setup --offline --python {shlex.quote(minor)} --wheelhouse DIR"
+        f"where there is internet: ideepdoctor wheelhouse DIR --python {minor} --with-build\n"
+        f"and there: ideepdoctor build --python {minor} --march x86-64-v3 -o DIR\n"
+        f"then here: ideepdoctor setup --offline --python {minor} --wheelhouse DIR"
     )

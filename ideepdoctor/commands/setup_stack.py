@@ -62,7 +62,7 @@ def stack_data(stack: Stack, lock: Lock) -> dict[str, object]:
         "name": stack.name,
         "python": lock.python,
         "proved": lock.proved,
-        "known": list(stack.known),
+        "known": [*stack.known, *lock.known],
         "download_bytes": lock.download_bytes,
         "installed_bytes": lock.installed_bytes,
     }

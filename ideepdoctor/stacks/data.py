@@ -36,6 +36,8 @@ class Lock:
     """What was run on it, short; begins with ``untried`` where nothing was."""
     built: tuple[str, ...] = ()
     """Names that are not among the requirements because no index has them for this Python: they are built."""
+    known: tuple[str, ...] = ()
+    """Limits that are known of this Python alone, one short phrase each."""
 
     @property
     def tried(self) -> bool:
@@ -111,4 +113,5 @@ def lock_from_toml(stack: str, item: Mapping[str, Any]) -> Lock:
         installed_bytes=item["installed_bytes"],
         proved=item["proved"],
         built=tuple(item.get("built", ())),
+        known=tuple(item.get("known", ())),
     )

@@ -13,7 +13,11 @@ from tests.stacks.lock import install, prove
 from tests.stacks.wanted import WANTED
 
 LOCKS = [
-    pytest.param(lock, id=f"{lock.stack}-{lock.python}") for stack in all_stacks() for lock in stack.locks if lock.tried
+    # Those without ideep4py are many; one of them is installed by test_setup_modern.py in every run.
+    pytest.param(lock, id=f"{lock.stack}-{lock.python}", marks=[pytest.mark.slow] if lock.built else [])
+    for stack in all_stacks()
+    for lock in stack.locks
+    if lock.tried
 ]
 
 

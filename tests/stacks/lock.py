@@ -31,7 +31,7 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from ideepdoctor.model.plan import Requirement
 from ideepdoctor.treatment.startup import startup_files
-from tests.stacks.wanted import ABIS, COMMON, WANTED, Wanted
+from tests.stacks.wanted import ABIS, COMMON, RESIZE, WANTED, Wanted
 
 STACKS = Path(__file__).parents[2] / "ideepdoctor" / "stacks"
 PROVE = Path(__file__).with_name("prove.py")
@@ -292,6 +292,7 @@ def one_lock(pip: Path, folder: Path, stack: Wanted, python: str) -> str:
         f"download_bytes = {download_bytes}",
         f"installed_bytes = {installed_bytes}",
         *(['built = ["ideep4py"]'] if python in stack.built else []),
+        *([f'known = ["{RESIZE}"]'] if python in NEED_STARTUP else []),
         f'proved = "{proved}"',
         "[lock.requirements]",
     ]

@@ -76,6 +76,7 @@ def test_every_lock_says_how_it_is_installed_how_large_it_is_and_what_was_run(lo
         assert 70e6 < lock.installed_bytes < 110e6
         assert "pip check; Chainer on NumPy" in lock.proved and f"CPython {lock.python}." in lock.proved
         assert lock.proved.endswith("without ideep4py")
+        assert bool(lock.known) == (Version(lock.requirement("numpy").version) >= Version("1.24"))
         return
     assert 60e6 < lock.download_bytes < 80e6
     if lock.tried:

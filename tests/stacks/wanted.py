@@ -40,6 +40,7 @@ BLOCKED = "mul and div of blocked arrays wrong (H2)"
 WEIGHTS = "weights loaded after to_intel64() wrong (H3)"
 ADAM = "AdaGrad, MSVAG and Adam wrong after to_intel64() (H4)"
 ADAGRAD = "AdaGrad and MSVAG wrong after to_intel64() (H4)"
+RESIZE = "resize_images fails: it asks for numpy.float, which NumPy 1.24 removed"
 CONCAT = "concat of inputs of unequal blocking aborts (H7)"
 
 
