@@ -37,6 +37,7 @@ from ideepdoctor.cli_options import (
 )
 from ideepdoctor.cli_packages import PACKAGE_COMMANDS
 from ideepdoctor.cli_reports import diff as diff_command
+from ideepdoctor.cli_reports import report as report_command
 from ideepdoctor.errors import Exit
 from ideepdoctor.options import Format, Output
 
@@ -59,6 +60,7 @@ app.add_typer(bench_app)
 app.command("tune")(tune_command)
 app.command("build")(build_command)
 app.command("diff")(diff_command)
+app.command("report")(report_command)
 for _command in PACKAGE_COMMANDS:
     app.command()(_command)
 

@@ -8,13 +8,17 @@ import typer
 
 from ideepdoctor.cli_options import (
     AlsoOption,
+    EmulatorOption,
     FailOnOption,
     FormatOption,
     OutputOption,
+    PythonOption,
     Threshold,
     VerboseOption,
+    YesOption,
     also_of,
     run_command,
+    target_options,
 )
 from ideepdoctor.options import Format, Output
 
@@ -33,3 +37,27 @@ def diff(
 
     answer = Output(format, output, fail_on, verbose, also=also_of(also))
     run_command("diff", lambda _session: command(first, second), answer)
+
+
+def report(
+    python: PythonOption = None,
+    facts: Annotated[
+        str | None, typer.Option("--facts", envvar="IDEEPDOCTOR_FACTS", help="Report on saved facts instead.")
+    ] = None,
+    share: Annotated[
+        str | None,
+        typer.Option("--share", metavar="FILE", envvar="IDEEPDOCTOR_SHARE", help="Write it here, once seen."),
+    ] = None,
+    emulator: EmulatorOption = None,
+    yes: YesOption = False,
+    format: FormatOption = Format.TEXT,
+    output: OutputOption = None,
+    verbose: VerboseOption = False,
+) -> None:
+    """Report what is wrong here so that it may be shown to strangers: no names, no folders, no secrets."""
+    from ideepdoctor.commands.report import ReportOptions
+    from ideepdoctor.commands.report import report as command
+
+    options = ReportOptions(target_options(python, emulator), facts, share)
+    answer = Output(format, output, "never", verbose, yes)
+    run_command("report", lambda session: command(session, options), answer)
