@@ -113,9 +113,10 @@ def wanted_codes(
     Raises:
         UsageError: a word that fits no rule, or nothing is left.
     """
-    from ideepdoctor.rules import RULES
+    from ideepdoctor.rules import BUILD_RULES, RULES
 
-    known = [rule.code() for rule in RULES] if codes is None else list(codes)
+    environments = [rule.code() for rule in RULES if rule not in BUILD_RULES]
+    known = environments if codes is None else list(codes)
     if not select and not ignore:
         return None
     chosen = {code for word in select for code in _matching(word, known)} if select else set(known)

@@ -37,7 +37,7 @@ def test_words_add_up_and_ignore_wins():
     assert wanted_codes(("31x",), ()) == {code for code in CODES if code.startswith("IDP31")}
 
 
-@pytest.mark.parametrize("word", ["IDP", "idpxxx", "", "x", "999", "IDP3055", "numpy", "IDPIDP305"])
+@pytest.mark.parametrize("word", ["IDP", "idpxxx", "", "x", "999", "IDP3055", "numpy", "IDPIDP305", "IDP801"])
 @pytest.mark.parametrize("where", ["select", "ignore"])
 def test_a_word_that_fits_no_rule_is_refused(word: str, where: str):
     with pytest.raises(UsageError, match="no rule fits"):
@@ -45,7 +45,7 @@ def test_a_word_that_fits_no_rule_is_refused(word: str, where: str):
 
 
 @pytest.mark.parametrize(
-    ("select", "ignore"), [(("305",), ("3xx",)), ((), ("1xx", "2xx", "3xx", "4xx", "5xx", "6xx", "7xx"))]
+    ("select", "ignore"), [(("305",), ("3xx",)), ((), ("1xx", "2xx", "3xx", "4xx", "5xx", "6xx", "7xx", "8xx"))]
 )
 def test_to_leave_nothing_to_look_at_is_refused_for_nothing_is_not_healthy(
     select: tuple[str, ...], ignore: tuple[str, ...]
