@@ -147,10 +147,17 @@ def _tuned(session: Session, options: SetupOptions, report: Report, *, ask: bool
 def _again(session: Session, options: SetupOptions, env_dir: Path) -> Report:
     """The environment is there already: prove it again if it is what was asked for, else refuse."""
     from ideepdoctor.facts.collect import BARE
+    from ideepdoctor.targets.asked import minor_asked
 
     target = Target(str(env_dir / "bin" / "python"), emulator=options.target.emulator, reason="set up before")
     # Only versions are compared here; the proof examines everything.
     facts = examine(session, target, BARE)
+    minor = None if options.target.python is None else minor_asked(options.target.python)
+    if minor is not None and not f"{facts.python.minor}.".startswith(f"{minor}."):
+        raise UsageError(
+            f"{env_dir} exists and has Python {facts.python.minor}, not {minor}",
+            hint="choose another folder: ideepdoctor setup --env DIR",
+        )
     stack, lock = chosen(options, facts.python.abi, facts, built=True)
     differing = differences(facts, stack, lock)
     if differing:

@@ -64,10 +64,13 @@ def find_base(
     if options.get_python is not None:
         return _got(session, options, abis)
     wheels = built_abis(folders)
-    if wheels and asked is None and options.source.offline and not index_abis(folders):
-        return Base(base_for_new_environment(session.system, session.environ, None, wheels), built=True)
+    # Without a network a wheelhouse of built wheels alone decides.
+    theirs = wheels if options.source.offline and not index_abis(folders) else ()
+    if theirs and asked is None:
+        return Base(base_for_new_environment(session.system, session.environ, None, theirs), built=True)
     try:
-        return Base(base_for_new_environment(session.system, session.environ, asked, abis))
+        found = base_for_new_environment(session.system, session.environ, asked, abis)
+        return Base(found, built=found.abi in theirs)
     except (NotPossibleHere, UsageError) as error:
         if not wheels:
             raise

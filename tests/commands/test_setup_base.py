@@ -18,6 +18,7 @@ from ideepdoctor.model.report import Report
 from ideepdoctor.treatment.progress import Quiet
 from tests.commands.test_setup_wheels import wheel
 from tests.mirror import tiny_wheel
+from tests.rules.hosts import facts_on
 from tests.targets.trees import Machine
 
 
@@ -114,6 +115,10 @@ class TestWheelhouse:
         wheel(tmp_path, "v3")
         asked = options(source=SourceOptions(offline=True, wheelhouse=str(tmp_path)))
         assert found(machine, asked, tmp_path).interpreter.abi == "cp311"
+        for_37 = tmp_path / "37"
+        for_37.mkdir()
+        wheel(for_37, "v3", "cp37m")
+        assert found(machine, replace(asked, target=TargetOptions("3.7")), for_37).built
         tiny_wheel(tmp_path, "ideep4py", "2.0.0.post3", "cp37-cp37m-linux_x86_64")
         assert found(machine, asked, tmp_path).interpreter.abi == "cp37m"
 
@@ -205,6 +210,19 @@ class TestGettingOne:
 def test_options_that_exclude_each_other(machine, more):
     with pytest.raises(UsageError, match="exclude each other"):
         setup(session(machine), options(**more))
+
+
+@pytest.mark.parametrize(("asked", "refused"), [("3.11", True), ("2", True), ("3.7", False), ("3", False)])
+def test_an_environment_of_another_python_is_not_what_was_asked_for(machine, monkeypatch, asked, refused):
+    machine.python("work/.ideep/bin/python")
+    monkeypatch.setattr("ideepdoctor.commands.setup.examine", lambda *_: facts_on("py37-healthy"))
+    proved = Report("setup")
+    monkeypatch.setattr("ideepdoctor.commands.setup._proved", lambda *_: proved)
+    if refused:
+        with pytest.raises(UsageError, match=f"has Python 3.7, not {asked}"):
+            setup(session(machine), options(asked))
+    else:
+        assert setup(session(machine), options(asked, tune=False)) is proved
 
 
 def test_an_emulator_is_no_machine_to_build_for(machine):
