@@ -80,9 +80,13 @@ def _moved(session: Session, options: MoveOptions, command: str, direction: int)
     plan = with_source(_plan(facts, stack, lock, meant, command, options.prune), origin)
     data, body = _data(facts, stack, meant, prune=options.prune), _lines(stack, meant, prune=options.prune)
     before = Report(command, facts=facts, judgement=judge_all(facts), plan=plan, body=body, extra=data)
-    differs = meant.direction != 0 or any(isinstance(step, Install) for step in plan.steps)
+    ideep4py = facts.package("ideep4py")
+    built = ideep4py is not None and "+" in ideep4py.version
+    # A build is not exchanged for the release that it is a build of.
+    differs = meant.direction != 0 or (not built and any(isinstance(step, Install) for step in plan.steps))
     if not differs:
         note = f"{facts.python.prefix} is {stack.name} already"
+        note += f", with a build: ideep4py {ideep4py.version}" if built and ideep4py is not None else ""
         return replace(before, plan=None, body=(), extra={**data, "verdict": note, "applied": False})
     if options.dry_run:
         return replace(before, extra={**data, **DRY_RUN})

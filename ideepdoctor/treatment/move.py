@@ -74,7 +74,7 @@ def _present_stack(facts: Facts) -> Stack | None:
     """The stack that the environment is, by its pair of releases; None: of no known stack."""
     chainer, ideep4py = installed_pair(facts)
     for stack in all_stacks():
-        if same_version(stack.chainer, chainer or "") and ideep4py in (None, stack.ideep4py):
+        if same_version(stack.chainer, chainer or "") and (ideep4py or stack.ideep4py).split("+")[0] == stack.ideep4py:
             return stack
     return None
 
@@ -83,8 +83,10 @@ def _direction(facts: Facts, stack: Stack) -> int:
     chainer, ideep4py = installed_pair(facts)
     for there, wanted in ((chainer, stack.chainer), (ideep4py, stack.ideep4py)):
         try:
-            if there is not None and Version(there) != Version(wanted):
-                return 1 if Version(wanted) > Version(there) else -1
+            # A build of a release (a local version) stands where the release stands.
+            has = None if there is None else Version(Version(there).public)
+            if has is not None and has != Version(wanted):
+                return 1 if Version(wanted) > has else -1
         except InvalidVersion:
             continue
     return 0

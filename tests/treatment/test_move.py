@@ -41,6 +41,18 @@ def test_the_direction(was, to, direction):
     assert moved(was, to).direction == direction
 
 
+def test_a_build_stands_where_its_release_stands():
+    facts = environment(NEW)
+    built = tuple(
+        replace(item, version="2.0.0.post3+doctor.v3") if item.name == "ideep4py" else item
+        for item in facts.packages or ()
+    )
+    facts = replace(facts, packages=built)
+    assert move(facts, *stack_of(NEW)).direction == 0
+    found = move(facts, *stack_of(OLD))
+    assert (found.direction, found.left_over) == (-1, ("typing-extensions",))
+
+
 def test_a_downgrade_says_what_it_costs_and_an_upgrade_nothing():
     lost = moved(NEW, OLD).lost
     assert any("Chainer 7.8.1 becomes 4.5.0" in phrase and "scripts and snapshots" in phrase for phrase in lost)
