@@ -73,7 +73,7 @@ def provide_mkldnn(system: System, environ: Mapping[str, str], wanted: Wanted, t
     if wanted.given is None and _is_mkldnn(folder):
         return folder, ""
     system.remove_tree(folder)
-    if wanted.given is not None and not _is_repository(wanted.given):
+    if wanted.given is not None and not is_repository(wanted.given):
         _taken(system, wanted.given, folder)
         return folder, ""
     ref = wanted.pinned or _recorded(wanted)
@@ -89,7 +89,7 @@ def provide_mkldnn(system: System, environ: Mapping[str, str], wanted: Wanted, t
 def _for_prepare(system: System, environ: Mapping[str, str], wanted: Wanted, tell: Tell) -> tuple[str, str]:
     """The prepare step takes a clone that stands at its commit for its own work, and asks git about it."""
     folder, pin = f"{wanted.tree}/{IN_PREPARE}", prepare_pin(wanted.tree)
-    if wanted.given is not None and not _is_repository(wanted.given):
+    if wanted.given is not None and not is_repository(wanted.given):
         raise UsageError(
             f"{shown(wanted.given)} is no git repository, and this release's build asks git for MKL-DNN's commit",
             hint="--mkldnn-source with a clone of MKL-DNN",
@@ -166,7 +166,7 @@ def _is_mkldnn(folder: str) -> bool:
     return Path(folder, "CMakeLists.txt").is_file() and Path(folder, "include/mkldnn.h").is_file()
 
 
-def _is_repository(source: str) -> bool:
+def is_repository(source: str) -> bool:
     """Whether git can fetch from it: an address, a clone or a bare repository."""
     return is_address(source) or Path(source, ".git").exists() or is_bare(source)
 

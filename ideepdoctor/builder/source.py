@@ -145,7 +145,10 @@ def _complete(
     if kind is Kind.GIT and layout is Layout.CMAKE and not taken.pinned:
         raise NoSource(f"{shown(source)} at {taken.commit[:12]} has no submodule {IN_CMAKE}")
     base = source if is_address(source) else _origin(system, environ, source)
-    wanted = Wanted(tree, layout, source, base, taken.pinned, release, named, request.mkldnn_source, taken.beside)
+    given = request.mkldnn_source
+    if given is not None and not is_address(given):
+        given = os.path.abspath(given)  # noqa: PTH100
+    wanted = Wanted(tree, layout, source, base, taken.pinned, release, named, given, taken.beside)
     mkldnn_folder, fetched = provide_mkldnn(system, environ, wanted, tell)
     mkldnn_commit = fetched or taken.mkldnn_commit
     known = release is None or not mkldnn_commit or mkldnn_commit.startswith(release.mkldnn_commit)

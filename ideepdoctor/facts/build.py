@@ -16,6 +16,7 @@ from ideepdoctor import __version__
 from ideepdoctor.builder.jobs import cpus_of, jobs_for, memory_of
 from ideepdoctor.builder.march import UnusableMarch, march_of
 from ideepdoctor.builder.mkl import look
+from ideepdoctor.builder.mkldnn import is_repository
 from ideepdoctor.builder.pins import program_pins, version_of
 from ideepdoctor.builder.recipe import SOURCE_URL, is_commit, release_for, release_of
 from ideepdoctor.builder.source import Kind, kind_of
@@ -79,7 +80,8 @@ def collect_build(
     release = release_of(ref) if ref else None
     cache = cache_folder(environ)
     tree = Path(request.source or "")
-    mkldnn = _has_mkldnn(tree) if kind is Kind.FOLDER else None
+    brought = request.mkldnn_source is not None and not is_repository(request.mkldnn_source)
+    mkldnn = _has_mkldnn(tree) if kind is Kind.FOLDER and not brought else None
     fetched = kind is Kind.GIT and not source_is_kept(cache, request)
     url = (request.source or SOURCE_URL) if fetched else None
     if mkldnn is False:

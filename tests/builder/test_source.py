@@ -172,14 +172,16 @@ def test_the_pinned_commit_is_not_where_mkldnn_comes_from(get: Fetch, standin: S
         get(standin.url, standin.commits["post3"], mkldnn_source=str(other))
 
 
-def test_mkldnn_from_a_mirror(get: Fetch, standin: StandIn, tmp_path: Path):
+def test_mkldnn_from_a_mirror(get: Fetch, standin: StandIn, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     mirror = tmp_path / "mirror.git"
     git(tmp_path, "clone", "--quiet", "--bare", standin.mkldnn_url, str(mirror))
     moved = StandIn(tmp_path / "moved", standin.commits, standin.mkldnn_commits)
     shutil.copytree(Path(standin.url), moved.url)
     git(Path(moved.url), "config", "remote.origin.url", "/nowhere/ideep")
-    tree = get(moved.url, standin.commits["post3"], mkldnn_source=str(mirror))
-    assert tree.mkldnn_commit == standin.mkldnn_commits["v0.14"]
+    monkeypatch.chdir(tmp_path)
+    for address in (str(mirror), "mirror.git", f"file://{mirror}"):
+        tree = get("moved/ideep", standin.commits["post3"], mkldnn_source=address)
+        assert tree.mkldnn_commit == standin.mkldnn_commits["v0.14"]
 
 
 def test_mkldnn_s_address_relative_to_ideep_s(get: Fetch, standin: StandIn, tmp_path: Path):
