@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections import deque
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, cast
@@ -32,8 +33,8 @@ class BuildLog:
         self._system = system
         stamp = (now or datetime.now(UTC)).strftime("%Y%m%dT%H%M%S.%fZ")
         self.path = f"{folder}/build-{stamp}.log"
-        self.lines: list[str] = []
-        """What was written since the last ``begin``."""
+        self.lines: deque[str] = deque(maxlen=_KEPT_LINES)
+        """What was written since the last ``begin``; of very much the end."""
         try:
             system.make_folder(folder)
             system.append_text(self.path, "")
@@ -46,14 +47,13 @@ class BuildLog:
     def write(self, text: str) -> None:
         """Add a line. A disk that is full must not hide what filled it, so that no error is raised."""
         line = shown(text) if "://" in text else text
-        if len(self.lines) < _KEPT_LINES:
-            self.lines.append(line)
+        self.lines.append(line)
         with contextlib.suppress(OSError):
             self._system.append_text(self.path, f"{line}\n")
 
     def begin(self, title: str) -> None:
         """A stage begins."""
-        self.lines = []
+        self.lines.clear()
         self.write(f"=== {datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC  {title}")
 
     def watching(self) -> System:

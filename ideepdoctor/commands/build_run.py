@@ -147,7 +147,7 @@ class Builder:
         return explained(
             failure,
             made.meter.stage,
-            made.log.lines,
+            tuple(made.log.lines),
             made.log.path,
             self.facts,
             lambda found: judge_all(found, build_codes()).findings,
