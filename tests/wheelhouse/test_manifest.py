@@ -8,8 +8,9 @@ import pytest
 
 from ideepdoctor.errors import CouldNotCheck
 from ideepdoctor.model.plan import PackageSource, Requirement
+from ideepdoctor.treatment.installers import tool_folder, virtualenv_pins
 from ideepdoctor.wheelhouse.manifest import Entry, Manifest, digests_in, lacking, problems, read
-from ideepdoctor.wheelhouse.offline import refuse_incomplete
+from ideepdoctor.wheelhouse.offline import refuse_incomplete, refuse_without_virtualenv
 from ideepdoctor.wheelhouse.wanted import FileSet
 from tests.mirror import pin_of, tiny_wheel
 
@@ -86,3 +87,18 @@ def test_an_installation_without_network_is_refused_with_the_command_that_helps(
     refuse_incomplete(PackageSource(no_index=True), wanted)
     with pytest.raises(CouldNotCheck, match="cannot be read"):
         refuse_incomplete(PackageSource((f"{tmp_path}/gone",), no_index=True), wanted)
+
+
+def test_the_tool_for_python_2_7_is_wanted_unless_the_cache_has_it(tmp_path):
+    (tmp_path / "wh").mkdir()
+    source = PackageSource((str(tmp_path / "wh"),), no_index=True)
+    with pytest.raises(CouldNotCheck) as caught:
+        refuse_without_virtualenv(source, str(tmp_path / "cache"))
+    assert "virtualenv 20.21.1 is missing" in caught.value.message
+    assert caught.value.hint.startswith(f"where there is internet: ideepdoctor wheelhouse {tmp_path}/wh --python 2.7")
+    made = tool_folder(str(tmp_path / "cache"), "virtualenv", virtualenv_pins())
+    made.mkdir(parents=True)
+    with pytest.raises(CouldNotCheck):
+        refuse_without_virtualenv(source, str(tmp_path / "cache"))
+    (made / "complete").write_bytes(b"")
+    refuse_without_virtualenv(source, str(tmp_path / "cache"))
