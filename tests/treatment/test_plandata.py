@@ -30,7 +30,7 @@ TEXTS = some.lists(TEXT, max_size=3).map(tuple)
 REQUIREMENT = some.builds(Requirement, TEXT, TEXT, TEXTS)
 SOURCE = some.builds(PackageSource, TEXTS, some.booleans(), some.none() | TEXT)
 STEPS = (
-    some.builds(CreateEnv, TEXT, TEXT, some.sampled_from(["uv", "virtualenv"]), SOURCE),
+    some.builds(CreateEnv, TEXT, TEXT, some.sampled_from(["uv", "virtualenv"]), source=SOURCE),
     some.builds(
         Install,
         TEXT,
