@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+import subprocess
 import threading
 from collections.abc import Iterator
 from functools import partial
@@ -56,6 +57,71 @@ def served(tmp_path: Path, standin: StandIn) -> Iterator[str]:
     yield f"http://127.0.0.1:{server.server_address[1]}"
     server.shutdown()
     server.server_close()
+
+
+class Smart(Quiet):
+    """Git's protocol over HTTP, by git's own backend, as public servers have it."""
+
+    root = ""
+
+    def do_GET(self) -> None:
+        self.answer(b"")
+
+    def do_POST(self) -> None:
+        if self.headers.get("Transfer-Encoding") == "chunked":
+            body = b""
+            while size := int(self.rfile.readline(), 16):
+                body += self.rfile.read(size)
+                self.rfile.readline()
+        else:
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+        self.answer(body)
+
+    def answer(self, body: bytes) -> None:
+        path, _, query = self.path.partition("?")
+        environ = {
+            "PATH": os.environ["PATH"],
+            "GIT_PROJECT_ROOT": self.root,
+            "GIT_HTTP_EXPORT_ALL": "1",
+            "GIT_PROTOCOL": self.headers.get("Git-Protocol", ""),
+            "HTTP_CONTENT_ENCODING": self.headers.get("Content-Encoding", ""),
+            "CONTENT_TYPE": self.headers.get("Content-Type", ""),
+            "REQUEST_METHOD": self.command,
+            "PATH_INFO": path,
+            "QUERY_STRING": query,
+        }
+        done = subprocess.run(["git", "http-backend"], input=body, env=environ, capture_output=True, check=False)
+        head, _, content = done.stdout.partition(b"\r\n\r\n")
+        lines = dict(line.split(": ", 1) for line in head.decode().split("\r\n"))
+        self.send_response(int(lines.pop("Status", "200").split()[0]))
+        for name, value in lines.items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(content)
+
+
+@pytest.fixture
+def smart(standin: StandIn) -> Iterator[str]:
+    """Address of a server that has the stand-in's repositories."""
+    handler = type("Handler", (Smart,), {"root": str(standin.folder)})
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_address[1]}"
+    server.shutdown()
+    server.server_close()
+
+
+def test_a_server_as_public_ones_are(tmp_path: Path, standin: StandIn, smart: str):
+    wanted = standin.commits["post3"]
+    for number, ref in enumerate((wanted, wanted[:7], "v2.0.0", "v1.0.4")):
+        name = {"v2.0.0": "v2.0.0", "v1.0.4": "v1.0.4"}.get(ref, "post3")
+        assert begin(tmp_path / str(number), f"{smart}/ideep").checkout(ref) == standin.commits[name]
+        assert (tmp_path / str(number) / "python/setup.py").is_file()
+    assert [git(tmp_path / str(number), "rev-list", "--count", "HEAD") for number in range(4)] == ["1", "4", "1", "1"]
+    with pytest.raises(NoSuchRef):
+        begin(tmp_path / "x", f"{smart}/ideep").checkout("1" * 40)
+    with pytest.raises(CannotFetch, match="may be read"):
+        begin(tmp_path / "y", f"{smart}/nothing").checkout("v1.0.4")
 
 
 def test_a_tag_is_fetched_without_its_history(tmp_path: Path, standin: StandIn):
