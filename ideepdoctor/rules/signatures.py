@@ -36,12 +36,22 @@ _PREFIX = re.compile(
 )
 _SPELLING = str.maketrans(dict.fromkeys('‘’‚‛“”„‟«»‹›`´"', "'") | {"：": ": "})
 _JUNK = str.maketrans({"\0": "", "\ufeff": ""})
+_ERROR_WORDS = (
+    *("error", "fatal", "failed", "failure", "cannot", "undefined", "***", "exception", "not found", "no such file"),
+    *("traceback", "fehler", "erreur", "エラー", "错误"),
+)
+"""One of them is in every line that the next pattern fits; looked for first, because that is quick."""
 _ERROR_LIKE = re.compile(
     r"(?:\berror\b|\bfatal\b|\bfailed\b|\bfailure\b|\bcannot\b|\bundefined\b|\*\*\*|\b\w+(?:Error|Exception)\b|"
     r"not found|No such file|Traceback|\bfehler\b|\berreur\b|エラー|错误)",
     re.IGNORECASE,
 )
 _NO_ERROR = re.compile(r"(?:\b0 errors?\b|-W(?:no-)?error\b|error\.(?:c|cc|cpp|h|hpp|o)\b)", re.IGNORECASE)
+_PLACES: dict[str, list[int]] = {}
+"""The words of the signatures, and the numbers of those that have each."""
+for _number, _signature in enumerate(SIGNATURES):
+    for _word in _signature.words:
+        _PLACES.setdefault(_word, []).append(_number)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +95,7 @@ def read(lines: Iterable[str]) -> Reading:
         if not line:
             continue
         last.append((number, line[:SHOWN_CHARACTERS]))
-        if _ERROR_LIKE.search(line) and not _NO_ERROR.search(line):
+        if _is_error_like(line):
             errors.append((number, line[:SHOWN_CHARACTERS]))
         signature = match(line)
         if signature is None:
@@ -103,18 +113,31 @@ def cleaned(raw: str) -> str:
     """A line without colours, times of a CI service, indentation and what cannot be printed; may be empty."""
     if len(raw) > LINE_CHARACTERS:  # a progress bar is one line, and what it ended with stands at its end
         raw = f"{raw[: LINE_CHARACTERS // 2]} {raw[-LINE_CHARACTERS // 2 :]}"
-    line = _ESCAPES.sub("", raw.translate(_JUNK))
+    line = raw.translate(_JUNK)
+    if "\x1b" in line:
+        line = _ESCAPES.sub("", line)
     line = line[found.end() :] if (found := _PREFIX.match(line)) else line
-    return "".join(character if character.isprintable() else " " for character in line).rstrip()
+    line = line.rstrip()
+    return line if line.isprintable() else "".join(one if one.isprintable() else " " for one in line).rstrip()
 
 
 def match(line: str) -> Signature | None:
     """The first signature that a cleaned line has, or None; every kind of quote is taken for ``'``."""
     line = line.translate(_SPELLING)
-    for signature in SIGNATURES:
-        if any(word in line for word in signature.words) and signature.pattern.search(line):
-            return signature
+    numbers = [places for word, places in _PLACES.items() if word in line]
+    for number in sorted({number for places in numbers for number in places}):
+        if SIGNATURES[number].pattern.search(line):
+            return SIGNATURES[number]
     return None
+
+
+def _is_error_like(line: str) -> bool:
+    lower = line.lower()
+    return (
+        any(word in lower for word in _ERROR_WORDS)
+        and _ERROR_LIKE.search(line) is not None
+        and _NO_ERROR.search(line) is None
+    )
 
 
 def _shown(line: str, signature: Signature) -> str:
