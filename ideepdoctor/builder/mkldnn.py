@@ -127,12 +127,12 @@ def _recorded(wanted: Wanted) -> str:
 
 def _address(system: System, environ: Mapping[str, str], wanted: Wanted) -> str:
     """The submodule's address by .gitmodules."""
-    listed = Repository(system, environ, wanted.tree).answer(
-        "config", "--no-includes", "--file", ".gitmodules", "--null", "--get-regexp", r"^submodule\..*\.(path|url)$"
-    )
-    values = dict(entry.partition("\n")[::2] for entry in (listed or "").split("\0") if entry)
-    path = next((key for key, value in values.items() if key.endswith(".path") and value == IN_CMAKE), None)
-    url = values.get(f"{path.removesuffix('.path')}.url", "") if path else ""
+    tree = Repository(system, environ, wanted.tree)
+    reading = ("config", "--no-includes", "--file", ".gitmodules")
+    paths = tree.answer(*reading, "--get-regexp", r"^submodule\..*\.path$") or ""
+    ending = f".path {IN_CMAKE}"
+    name = next((line.removesuffix(ending) for line in paths.splitlines() if line.endswith(ending)), None)
+    url = (tree.answer(*reading, "--get", f"{name}.url") if name else None) or ""
     if not url:
         raise NoSource(
             f"{shown(wanted.source)} names no submodule {IN_CMAKE} in .gitmodules", hint="--mkldnn-source ADDRESS"
