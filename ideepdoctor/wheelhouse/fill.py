@@ -18,6 +18,7 @@ from ideepdoctor.errors import ApplyFailed, UsageError
 from ideepdoctor.model.plan import PackageSource, Requirement
 from ideepdoctor.system import System
 from ideepdoctor.treatment import installers
+from ideepdoctor.treatment.action import missing_parents, remove_if_empty
 from ideepdoctor.treatment.progress import Progress
 from ideepdoctor.treatment.snapshot import sha256_of
 from ideepdoctor.wheelhouse import doctor
@@ -73,9 +74,14 @@ def fill(around: Surroundings, folder: str, sets: Sequence[FileSet], *, with_doc
         UsageError: the folder cannot be made or written.
         CouldNotCheck, HashMismatch, ApplyFailed: see ``fetch``; what is complete stays, and the next run goes on.
     """
+    made = [path for path in (folder, *missing_parents(folder)) if not Path(path).exists()]
     with refusing(folder):
-        around.system.make_folder(folder)
-        return _filled(around, folder, sets, with_doctor)
+        try:
+            around.system.make_folder(folder)
+            return _filled(around, folder, sets, with_doctor)
+        finally:
+            # A folder that nothing came into is not left behind.
+            remove_if_empty(around.system, made)
 
 
 @contextlib.contextmanager

@@ -107,6 +107,18 @@ def test_an_interrupted_run_is_taken_up(tmp_path, index, monkeypatch):
     assert asked == [["other"], ["tiny"]]
 
 
+def test_a_folder_that_nothing_came_into_is_not_left_behind(tmp_path, index, monkeypatch):
+    def broken(*_words):
+        raise CouldNotCheck("no network")
+
+    monkeypatch.setattr(fill, "fetch", broken)
+    (tmp_path / "there").mkdir()
+    for folder in (tmp_path / "deep" / "wh", tmp_path / "there"):
+        with pytest.raises(CouldNotCheck):
+            filled(folder, a_set(*index[0]))
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["index", "there"]
+
+
 @pytest.mark.parametrize(
     ("number", "kind"),
     [(errno.EACCES, UsageError), (errno.EROFS, ApplyFailed), (errno.ENOSPC, ApplyFailed), (errno.ENOTDIR, UsageError)],
