@@ -35,9 +35,12 @@ PURE_FILES = (
     "treatment/startup.py",
     "treatment/exports.py",
     "treatment/leftover.py",
+    "treatment/merge.py",
+    "treatment/move.py",
     "treatment/order.py",
     "treatment/profile.py",
     "treatment/shellrc.py",
+    "wheelhouse/wanted.py",
 )
 TOUCHES_THE_WORLD = frozenset({"os", "subprocess", "rich", "typer", "shutil", "multiprocessing", "socket", "pathlib"})
 COMMAND_LINE = (
