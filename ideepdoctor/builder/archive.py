@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
@@ -48,6 +49,12 @@ def unpack(system: System, archive: str, folder: str) -> str:
             system.remove_tree(folder)
             raise
     return f"{folder}/{top}" if top else folder
+
+
+def digest(archive: str) -> str:
+    """SHA-256 of the file. Raises OSError."""
+    with Path(archive).open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def _checked(archive: str, stream: Iterator[Member]) -> list[Member]:

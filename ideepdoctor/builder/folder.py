@@ -6,6 +6,7 @@ import hashlib
 import os
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from ideepdoctor.system import TreeEntry
@@ -53,15 +54,30 @@ def entries_of(folder: str, *, products: frozenset[str] = _PRODUCTS) -> Iterator
     yield from _below(top, top, "", products, frozenset({top}))
 
 
-def digest_of(entries: Iterator[TreeEntry], into: list[str]) -> Iterator[TreeEntry]:
-    """Hand the entries on; when all have gone by, ``into`` has got a SHA-256 digest of them."""
+@dataclass(slots=True)
+class Seen:
+    """What went by.
+
+    Attributes:
+        digest: SHA-256 of all of it: names, whether it is a program, content.
+        names: of the files and links.
+    """
+
+    digest: str = ""
+    names: list[str] = field(default_factory=list)
+
+
+def watched(entries: Iterator[TreeEntry], seen: Seen) -> Iterator[TreeEntry]:
+    """Hand the entries on; when all have gone by, ``seen`` is complete."""
     digest = hashlib.sha256()
     for entry in entries:
+        if entry.data is not None or entry.link is not None:
+            seen.names.append(entry.path)
         content = entry.link if entry.data is None else hashlib.sha256(entry.data).hexdigest()
         line = f"{entry.path}\0{entry.mode & 0o111:o}\0{content}\n"
         digest.update(line.encode("utf-8", "surrogateescape"))
         yield entry
-    into.append(digest.hexdigest())
+    seen.digest = digest.hexdigest()
 
 
 def _below(

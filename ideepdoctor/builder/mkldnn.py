@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ideepdoctor.builder import archive
-from ideepdoctor.builder.folder import entries_of
+from ideepdoctor.builder.folder import Seen, entries_of, watched
 from ideepdoctor.builder.git import Fetched, Repository, Tell
 from ideepdoctor.builder.git_errors import WrongCommit
 from ideepdoctor.builder.layout import NoSource, prepare_pin
@@ -58,7 +58,7 @@ def provide_mkldnn(system: System, environ: Mapping[str, str], wanted: Wanted, t
         tell: told each step.
 
     Returns:
-        Its folder and its commit (empty where it has no git).
+        Its folder and its commit, as ``SourceTree`` has them.
 
     Raises:
         NoSource: the source does not say which commit it wants, or from where.
@@ -74,8 +74,7 @@ def provide_mkldnn(system: System, environ: Mapping[str, str], wanted: Wanted, t
         return folder, ""
     system.remove_tree(folder)
     if wanted.given is not None and not is_repository(wanted.given):
-        _taken(system, wanted.given, folder)
-        return folder, ""
+        return folder, _taken(system, wanted.given, folder)
     ref = wanted.pinned or _recorded(wanted)
     url = wanted.given or _address(system, environ, wanted)
     commit = _fetched(system, environ, folder, url, ref, tell)
@@ -176,14 +175,18 @@ def is_bare(folder: str) -> bool:
     return Path(folder, "objects").is_dir() and Path(folder, "refs").is_dir() and Path(folder, "HEAD").is_file()
 
 
-def _taken(system: System, given: str, folder: str) -> None:
-    """MKL-DNN from a folder or an archive, which says nothing of its commit."""
+def _taken(system: System, given: str, folder: str) -> str:
+    """MKL-DNN from a folder or an archive; a digest of it."""
     if Path(given).is_dir():
+        seen = Seen()
         system.make_folder(folder)
-        system.write_tree(folder, entries_of(given, products=_NOT_COPIED))
+        system.write_tree(folder, watched(entries_of(given, products=_NOT_COPIED), seen))
+        name = f"folder:{seen.digest}"
     else:
         top = archive.unpack(system, given, f"{folder}.unpacked")
         system.rename(top, folder)
         system.remove_tree(f"{folder}.unpacked")
+        name = f"sha256:{archive.digest(given)}"
     if not _is_mkldnn(folder):
         raise NoSource(f"{given} is not MKL-DNN's source: it has no CMakeLists.txt and include/mkldnn.h")
+    return name

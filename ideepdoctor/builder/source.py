@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 
 from ideepdoctor.builder import archive
-from ideepdoctor.builder.folder import digest_of, entries_of
+from ideepdoctor.builder.folder import Seen, entries_of, watched
 from ideepdoctor.builder.git import Fetched, Repository, Tell, check_ref
 from ideepdoctor.builder.git_errors import NoSuchRef, WrongCommit
 from ideepdoctor.builder.layout import NoSource, layout_of, version_of
@@ -142,7 +141,8 @@ def _complete(
     layout, version = layout_of(tree), version_of(tree)
     release = taken.release or _claimed(request, taken, version)
     named = taken.release is not None or (request.ref is not None and not is_commit(taken.commit))
-    if kind is Kind.GIT and layout is Layout.CMAKE and not taken.pinned:
+    vendored = Path(tree, IN_CMAKE, "CMakeLists.txt").is_file()
+    if kind is Kind.GIT and layout is Layout.CMAKE and not taken.pinned and not vendored:
         raise NoSource(f"{shown(source)} at {taken.commit[:12]} has no submodule {IN_CMAKE}")
     base = source if is_address(source) else _origin(system, environ, source)
     given = request.mkldnn_source
@@ -151,7 +151,7 @@ def _complete(
     wanted = Wanted(tree, layout, source, base, taken.pinned, release, named, given, taken.beside)
     mkldnn_folder, fetched = provide_mkldnn(system, environ, wanted, tell)
     mkldnn_commit = fetched or taken.mkldnn_commit
-    known = release is None or not mkldnn_commit or mkldnn_commit.startswith(release.mkldnn_commit)
+    known = release is None or not is_commit(mkldnn_commit) or mkldnn_commit.startswith(release.mkldnn_commit)
     return SourceTree(
         folder=tree,
         commit=taken.commit,
@@ -204,23 +204,27 @@ def _own_hint(commit: str) -> str:
 def _from_folder(system: System, environ: Mapping[str, str], source: str, tree: str, tell: Tell) -> _Taken:
     layout_of(source)
     tell(f"copying {source}")
-    digest: list[str] = []
+    seen = Seen()
     try:
         system.make_folder(tree)
-        system.write_tree(tree, digest_of(entries_of(source), digest))
+        system.write_tree(tree, watched(entries_of(source), seen))
     except PermissionError as error:
         raise CouldNotCheck(f"cannot read {error.filename or source}: {error.strerror}") from error
-    taken = _Taken(f"folder:{digest[0]}", beside=_own_clone(f"{source}/{IN_PREPARE}"))
+    taken = _Taken(f"folder:{seen.digest}", beside=_own_clone(f"{source}/{IN_PREPARE}"))
     repository = Repository(system, environ, source)
     if not _own_clone(source) or (head := repository.answer("rev-parse", "HEAD")) is None:
         return taken
     pinned, mkldnn = repository.link(IN_CMAKE) or "", Repository(system, environ, f"{source}/{IN_CMAKE}")
-    mkldnn_commit = ""
-    if _own_clone(mkldnn.folder) and _is_clean(mkldnn):
+    mkldnn_commit, clean = "", _is_clean(repository, seen.names)
+    if _own_clone(mkldnn.folder):
         mkldnn_commit = mkldnn.answer("rev-parse", "HEAD") or ""
-        if mkldnn_commit and mkldnn_commit != pinned:
+        if mkldnn_commit != pinned:
             tell(f"MKL-DNN in {source} stands at {mkldnn_commit[:12]}, not where ideep pins it ({pinned[:12]})")
-    if not _is_clean(repository):
+        inner = [name.removeprefix(f"{IN_CMAKE}/") for name in seen.names if name.startswith(f"{IN_CMAKE}/")]
+        if not _is_clean(mkldnn, inner):
+            mkldnn_commit = ""
+    with_mkldnn = Path(mkldnn.folder, "CMakeLists.txt").is_file()
+    if not clean or (with_mkldnn and pinned and not mkldnn_commit):
         tell(f"{source} has changes that are not committed")
         return replace(taken, pinned=pinned, mkldnn_commit=mkldnn_commit)
     tags = (repository.answer("tag", "--points-at", "HEAD") or "").split()
@@ -241,15 +245,19 @@ def _own_clone(folder: str) -> str:
     return folder if Path(folder, ".git").exists() else ""
 
 
-def _is_clean(repository: Repository) -> bool:
-    return repository.answer("status", "--porcelain", "--untracked-files=no", "--ignore-submodules=all") == ""
+def _is_clean(repository: Repository, copied: Sequence[str]) -> bool:
+    """Whether the files that were copied out of a working tree are those of its commit."""
+    if repository.answer("status", "--porcelain", "--untracked-files=no", "--ignore-submodules=all") != "":
+        return False
+    others = (repository.answer("ls-files", "--others", "--directory") or "").splitlines()
+    folders = tuple(name for name in others if name.endswith("/"))
+    return not any(name in others or name.startswith(folders) for name in copied)
 
 
 def _from_archive(system: System, source: str, tree: str, tell: Tell) -> _Taken:
     tell(f"unpacking {source}")
     system.rename(archive.unpack(system, source, f"{tree}.unpacked"), tree)
-    with Path(source).open("rb") as stream:
-        return _Taken(f"sha256:{hashlib.file_digest(stream, 'sha256').hexdigest()}")
+    return _Taken(f"sha256:{archive.digest(source)}")
 
 
 def _claimed(request: BuildRequest, taken: _Taken, version: str) -> SourceRelease | None:

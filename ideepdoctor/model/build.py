@@ -69,7 +69,8 @@ class SourceTree:
         folder: its top (holds ``python/setup.py``).
         commit: 40 hexadecimal digits; ``sha256:DIGEST`` of an archive, ``folder:DIGEST`` of a folder without git.
         mkldnn_folder: where MKL-DNN's source is.
-        mkldnn_commit: 40 hexadecimal digits; empty where its folder has no git.
+        mkldnn_commit: 40 hexadecimal digits; empty where it came with ideep and without git, so that ``commit`` speaks
+            for both; ``sha256:DIGEST`` or ``folder:DIGEST`` of an archive or folder that was given for it.
         layout: how it is built.
         version: of ideep4py, as the source declares it (``__version__`` where there is one, else setup.py's).
         release: key of ``builder.recipe.RELEASES`` that it is, or None for a source of somebody's own.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 from collections.abc import Callable, Mapping
@@ -209,6 +210,18 @@ def test_a_source_from_elsewhere_does_not_have_local_repositories_read(get: Fetc
     assert tree.version == "2.0.0.post3"
 
 
+def test_mkldnn_among_ideep_s_own_files(get: Fetch, standin: StandIn, tmp_path: Path):
+    repository = standin.checkout("post3", tmp_path / "own")
+    git(repository, "init", "--quiet")
+    git(repository, "add", ".")
+    git(repository, "commit", "--quiet", "-m", "all in one")
+    commit = git(repository, "rev-parse", "HEAD")
+    for ref in (commit, None):
+        tree = get(repository, ref)
+        assert (tree.commit, tree.mkldnn_commit) == (commit, "")
+        assert Path(tree.mkldnn_folder, "CMakeLists.txt").is_file()
+
+
 @pytest.mark.usefixtures("recorded")
 def test_a_bundle(get: Fetch, standin: StandIn, tmp_path: Path):
     git(Path(standin.url), "bundle", "create", "--quiet", str(tmp_path / "ideep.bundle"), "--all")
@@ -274,6 +287,27 @@ def test_a_clone_with_changes_has_no_commit(get: Fetch, standin: StandIn, tmp_pa
     assert tree.commit.startswith("folder:")
     assert Path(tree.folder, "include/ideep.hpp").read_text() == "// mine\n"
     assert tree.mkldnn_commit == clean.mkldnn_commit
+
+
+def test_a_clone_whose_mkldnn_has_changes_is_not_its_commit(get: Fetch, standin: StandIn, tmp_path: Path):
+    clone = standin.clone("post3", tmp_path / "clone")
+    (clone / "mkl-dnn/src/memory.cpp").write_text("// mine\n")
+    first = get(clone)
+    assert (first.commit[:7], first.mkldnn_commit) == ("folder:", "")
+    (clone / "mkl-dnn/src/memory.cpp").write_text("// mine again\n")
+    assert get(clone).commit != first.commit
+    git(clone / "mkl-dnn", "checkout", "--quiet", "--force", "HEAD")
+    assert get(clone).commit == standin.commits["post3"]
+    for name in ("mkl-dnn/src/mine.cpp", "python/ideep4py/mine.so"):  # one that nobody added, one that git ignores
+        (clone / name).write_text("// mine\n")
+        assert get(clone).commit.startswith("folder:")
+        (clone / name).unlink()
+    for name in ("build/x", "mkl-dnn/external/x", "mkl-dnn/build/x"):  # not copied
+        (clone / name).parent.mkdir()
+        (clone / name).write_text("left over")
+    git(clone / "mkl-dnn", "checkout", "--quiet", "--force", standin.mkldnn_commits["master"])
+    later = get(clone)
+    assert (later.commit, later.mkldnn_commit) == (standin.commits["post3"], standin.mkldnn_commits["master"])
 
 
 def test_a_folder_s_digest_is_of_what_is_in_it(get: Fetch, standin: StandIn, tmp_path: Path):
@@ -352,7 +386,7 @@ def test_a_folder_without_git_and_without_mkldnn(get: Fetch, standin: StandIn, t
     shutil.copytree(inner, plain, ignore=shutil.ignore_patterns(".git"))
     (plain / "external").mkdir()
     tree = get(folder, mkldnn_source=str(plain))
-    assert (tree.mkldnn_commit, tree.release) == ("", "1.0.4")
+    assert (tree.mkldnn_commit[:7], tree.release) == ("folder:", "1.0.4")
     assert Path(tree.mkldnn_folder, "src/memory.cpp").is_file()
     assert not Path(tree.mkldnn_folder, "external").exists()
 
@@ -438,6 +472,7 @@ def test_mkldnn_from_an_archive(get: Fetch, standin: StandIn, tmp_path: Path):
     git(Path(standin.mkldnn_url), "archive", "--prefix=mkl-dnn-0.14/", "-o", str(tmp_path / "m.tar.gz"), "v0.14")
     packed = standin.archive("tar.gz", "v1.0.4", tmp_path, with_mkldnn=False)
     tree = get(packed, mkldnn_source=str(tmp_path / "m.tar.gz"))
+    assert tree.mkldnn_commit == f"sha256:{hashlib.sha256((tmp_path / 'm.tar.gz').read_bytes()).hexdigest()}"
     assert '"0.14.0"' in Path(tree.mkldnn_folder, "src/version.cpp").read_text()
     assert [path.name for path in Path(tree.folder, "mkl-dnn").parent.glob("mkl*")] == ["mkl-dnn"]
     with pytest.raises(NoSource, match="is not MKL-DNN's source"):
