@@ -112,3 +112,150 @@ def test_the_advice_is_for_the_distribution_of_the_target():
 
 def test_nobody_is_told_to_use_sudo():
     assert not any("sudo" in document(rule) for rule in BUILD_RULES)
+
+
+@pytest.mark.parametrize(
+    ("code", "line", "by_hand", "own"),
+    [
+        ("IDP813", "error: x [-Werror=array-bounds]", "export CFLAGS=-w", "ask with its log"),
+        ("IDP804", "sh: make: not found", "install make", "install make"),
+        ("IDP805", "Policy CMP0048 may not be set to OLD", "cmake==3.18.4.post1", "ideepdoctor build --fresh"),
+        ("IDP810", "No space left on device", "TMPDIR", "IDEEPDOCTOR_CACHE_DIR"),
+        ("IDP811", "Killed", "make -j1", "ideepdoctor build --jobs 1"),
+    ],
+)
+def test_the_doctors_own_build_needs_another_step_than_a_person(code: str, line: str, by_hand: str, own: str):
+    (person,) = judge(of_log(code, line), BUILD_RULES).findings
+    (doctor,) = judge(of_log(code, line, own=True), BUILD_RULES).findings
+    assert by_hand in person.next_step
+    assert own in doctor.next_step
+    if by_hand != own:
+        assert own not in person.next_step and by_hand not in doctor.next_step
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("IDP803 sh: git: command not found", "was not fetched"),
+        ("IDP803 detected dubious ownership in repository", "somebody else's"),
+        ("IDP805 CMake Error: Unknown argument --build", "3.20 and later refuse"),
+        ("IDP805 CMake 2.8.12 or higher is required", "too old"),
+        ("IDP805 sh: cmake: not found", "no cmake on PATH"),
+        ("IDP805 [Errno 2] No such file or directory: 'cmake'", "no cmake on PATH"),
+        ("IDP805 unable to execute 'cmake'", "no cmake on PATH"),
+        ("IDP805 Compatibility with CMake < 3.5 has been removed", "CMake 4 refuses"),
+        ("IDP806 redefinition of 'struct swig_type_info'", "SWIG 4's code"),
+        ("IDP806 swig error : Unrecognized option -modern", "SWIG 4's code"),
+        ("IDP806 unable to execute 'swig'", "none on PATH"),
+        ("IDP808 curl: (6) Could not resolve host", "MKLML was not downloaded"),
+        ("IDP808 No Intel mklml pkg.", "MKLML was not downloaded"),
+        ("IDP808 gzip: stdin: not in gzip format", "MKLML was not downloaded"),
+        ("IDP808 fatal: error: mkl_vsl.h: No such file", "MKLML was not downloaded"),
+        ("IDP808 fatal: unable to access 'x'", "could not be reached"),
+        ("IDP809 undefined symbol: cblas_sgemm_alloc", "later years"),
+        ("IDP809 file INSTALL cannot find", "no libmklml_intel.so"),
+        ("IDP812 Illegal instruction", "another machine"),
+        ("IDP812 illegal instruction", "another machine"),
+        ("IDP812 died with SIGILL", "another machine"),
+        ("IDP812 uncaught target signal 4", "another machine"),
+        ("IDP812 bad value for '-march='", "does not know"),
+        ("IDP819 Xbyak::Error", "MKL-DNN 0.12"),
+        ("IDP819 Unsupported iDeep version (1)", "Chainer takes neither"),
+        ("IDP819 no attribute '__version__'", "Chainer takes neither"),
+        ("IDP819 pathspec 'x' did not match", "no such tag"),
+    ],
+)
+def test_what_a_line_means(line: str, words: str):
+    code, _, text = line.partition(" ")
+    (finding,) = judge(of_log(code, text), BUILD_RULES).findings
+    assert words in finding.consequence
+
+
+@pytest.mark.parametrize(
+    ("memory", "jobs", "step"),
+    [
+        (2_000_000_000, 16, "--jobs 5"),
+        (799_999_999, 1, "free memory"),
+        (800_000_000, 1, None),
+        (800_000_000, None, None),
+        (1_199_999_999, 3, "--jobs 2"),
+        (1_200_000_000, 3, None),
+    ],
+)
+def test_memory_and_jobs(memory: int, jobs: int | None, step: str | None):
+    found = alone("IDP811", HOST, {"build": {"memory_bytes": memory, "jobs": jobs}})
+    assert [item.severity for item in found] == ([] if step is None else ["warning"])
+    assert all(step is not None and step in item.next_step for item in found)
+
+
+@pytest.mark.parametrize(("version", "told"), [("1.7.99", True), ("1.8.3", False), ("2.0", False), ("", True)])
+def test_the_oldest_git(version: str, told: bool):
+    assert len(alone("IDP803", HOST, {"build": {"git": version}})) == told
+
+
+@pytest.mark.parametrize(
+    ("overlay", "told"),
+    [
+        ({"compiler": "", "compiler_works": None}, True),
+        ({"compiler": "c++ 12", "compiler_works": ""}, False),
+        ({"compiler": "c++ 12", "compiler_works": None}, False),
+        ({"compiler": "c++ 12", "compiler_works": "x"}, True),
+        ({"compiler": None, "compiler_works": "x"}, False),
+    ],
+)
+def test_a_compiler_that_works(overlay: dict[str, str | None], told: bool):
+    assert len(alone("IDP801", HOST, {"build": overlay})) == told
+
+
+def test_what_a_compiler_says_is_told_by_its_error():
+    said = "In file included\na.cc:1: fatal error: omp.h: No such file\ncompilation terminated."
+    (finding,) = alone("IDP801", HOST, {"build": {"compiler": "c++ 12", "compiler_works": said}})
+    assert finding.found == "c++ 12: a.cc:1: fatal error: omp.h: No such file"
+    (finding,) = alone("IDP801", HOST, {"build": {"compiler": "c++ 12", "compiler_works": "one\nlast"}})
+    assert finding.found == "c++ 12: last"
+
+
+@pytest.mark.parametrize(
+    ("release", "chainer", "needed"),
+    [
+        ("2.0.0.post3", "7.8.1", None),
+        ("2.0.0.post3", None, None),
+        ("2.0.0.post3", "no version", None),
+        ("2.0.0.post3", "4.5.0", "--ref v1.0.4"),
+        ("1.0.4", "6.0.0", "--ref 8800808"),
+        ("1.0.4", "3.0", "another Chainer"),
+        ("2.0.0", "4.5.0", "v1.0.4"),
+    ],
+)
+def test_a_release_and_its_chainer(release: str, chainer: str | None, needed: str | None):
+    asked = {"python": "/p", "output": "/o", "ref": "x", "chainer": chainer}
+    build = {"request": asked, "ref": "x", "release": release, "cpu_vendor": "GenuineIntel"}
+    found = alone("IDP819", HOST, {"build": build})
+    assert [needed in item.needed for item in found if needed] == ([] if needed is None else [True])
+    assert all(item.severity == "error" for item in found)
+
+
+@pytest.mark.parametrize(
+    ("vendor", "verify", "severities"),
+    [("GenuineIntel", True, []), (None, True, []), ("AuthenticAMD", True, ["error"]), ("X", False, ["warning"])],
+)
+def test_the_talks_release_by_processor(vendor: str | None, verify: bool, severities: list[str]):
+    asked = {"python": "/p", "output": "/o", "ref": "v1.0.3", "verify": verify}
+    build = {"request": asked, "ref": "v1.0.3", "release": "1.0.3", "cpu_vendor": vendor}
+    assert [item.severity for item in alone("IDP819", HOST, {"build": build})] == severities
+
+
+@pytest.mark.parametrize(
+    ("ref", "more", "severities"),
+    [
+        ("master", {}, ["error"]),
+        ("main", {}, ["error"]),
+        ("master", {"source": "/fork"}, ["warning"]),
+        ("1234567", {}, ["warning"]),
+        (None, {}, []),
+    ],
+)
+def test_a_ref_of_which_nothing_is_known(ref: str | None, more: dict[str, str], severities: list[str]):
+    asked = {"python": "/p", "output": "/o", "ref": ref, **more}
+    found = alone("IDP819", HOST, {"build": {"request": asked, "ref": ref}})
+    assert [item.severity for item in found] == severities
