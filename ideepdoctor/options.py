@@ -17,6 +17,7 @@ class Format(StrEnum):
     GITHUB = "github"
     GITLAB = "gitlab"
     MARKDOWN = "markdown"
+    HTML = "html"
 
     @property
     def for_machines(self) -> bool:

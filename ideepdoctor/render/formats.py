@@ -32,6 +32,8 @@ def renderer(wanted: Format) -> Renderer:
             from ideepdoctor.render.gitlab import render
         case Format.MARKDOWN:
             from ideepdoctor.render.markdown import render
+        case Format.HTML:
+            from ideepdoctor.render.html import render
         case Format.TEXT:
             raise ValueError("text is no format for machines")
     return render
