@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from ideepdoctor.builder.urls import is_remote, shown
-from ideepdoctor.errors import ApplyFailed, CouldNotCheck, DoctorError, UsageError
+from ideepdoctor.errors import ApplyFailed, BuildFailed, CouldNotCheck, DoctorError, UsageError
 from ideepdoctor.system import Completed
 
 
@@ -67,7 +67,7 @@ def explained(done: Completed, url: str) -> DoctorError:
     if _REFUSED.search(said):
         return Refused(f"{where} does not give what was asked of it: {_last(told)}", context=context)
     if _FULL.search(said):
-        return CouldNotCheck(f"no room to fetch {where}", hint="free 1.5 GB of disk", context=context)
+        return BuildFailed(f"no room to fetch {where}: No space left on device", hint="make room", context=context)
     if _OWNER.search(said):
         hint = f"git config --global --add safe.directory {where}, if you trust it"
         return CannotFetch(f"git refuses {where}, which belongs to another user", hint=hint, context=context)

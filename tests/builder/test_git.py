@@ -16,7 +16,7 @@ import pytest
 from ideepdoctor.builder.git import MINIMUM_GIT, Fetched, Repository, check_ref, git_environment, require_git
 from ideepdoctor.builder.git_errors import CannotFetch, GitUnusable, NoSuchRef, Refused, explained
 from ideepdoctor.builder.urls import check_url, is_address, is_remote, resolved, shown
-from ideepdoctor.errors import CouldNotCheck, Exit, UsageError
+from ideepdoctor.errors import BuildFailed, DoctorError, Exit, UsageError
 from ideepdoctor.system import RealSystem
 from tests.builder.standin import StandIn, git, make_standin
 from tests.doubles import CountingSystem, FakeSystem, completed
@@ -429,11 +429,11 @@ def test_passwords_are_not_shown():
         ("error: Server does not allow request for unadvertised object 1", Refused, "does not give"),
         ("fatal: dumb http transport does not support shallow capabilities", Refused, "does not give"),
         ("fatal: detected dubious ownership in repository at 'U'", CannotFetch, "another user"),
-        ("error: unable to write file x: No space left on device", CouldNotCheck, "no room"),
+        ("error: unable to write file x: No space left on device", BuildFailed, "no room"),
         ("fatal: something new", CannotFetch, "git failed with https://h/proxy/ssl.git: something new"),
     ],
 )
-def test_what_git_says_in_words(said: str, kind: type[CouldNotCheck], words: str):
+def test_what_git_says_in_words(said: str, kind: type[DoctorError], words: str):
     url = "https://h/proxy/ssl.git"
     error = explained(completed(returncode=128, stderr=said.replace("U", url) + "\n"), url)
     assert type(error) is kind

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import shutil
+import signal
 import subprocess
 import tarfile
 from collections.abc import Callable, Iterator
@@ -14,7 +15,7 @@ from typing import Any
 import pytest
 
 from tests.builder.standin import StandIn, git, make_standin
-from tests.e2e.building import SECONDS, Site, site
+from tests.e2e.building import SECONDS, Site, alive, end, site, wait_until
 from tests.e2e.environments import Answer
 
 pytestmark = pytest.mark.e2e
@@ -198,3 +199,31 @@ def test_an_mkl_in_usr_local_is_not_in_the_way(place: Site, legacy: LEGACY, tmp_
     wheel = wheel_of(build(place, legacy("3.7"), place.standin.url, *source, before=before))
     assert wheel["mkl"] == mkl
     shutil.rmtree(place.folder / "out")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_a_fetch_that_is_broken_off(standin: StandIn, legacy: LEGACY, tmp_path: Path, number: signal.Signals):
+    """By a person nothing of it stays; after SIGKILL the next run takes away what stayed."""
+    place, real = site(standin, tmp_path / "site"), shutil.which("git")
+    program = tmp_path / "bin/git"
+    program.parent.mkdir()
+    hold = f"touch {tmp_path}/fetching; [ -e {tmp_path}/on ] || sleep 300"
+    program.write_text(f'#!/bin/sh\ncase "$*" in *" fetch "*) {hold} ;; esac\nexec {real} "$@"\n')
+    program.chmod(0o755)
+    place.environ["PATH"] = f"{program.parent}:{os.environ['PATH']}"
+    words = place.words(legacy("3.11"), "--no-verify", "--mkl", "none", "--march", "x86-64-v3")
+    process = place.start(words)
+    wait_until(lambda: (tmp_path / "fetching").exists() or process.poll() is not None)
+    code, _, err = end(process, number)
+    assert code == {signal.SIGINT: 130, signal.SIGTERM: 130, signal.SIGKILL: -9}[number], err
+    left = [path for path in place.cache.rglob("*") if path.name.endswith(".partial") or path.name == "setup.py"]
+    if number != signal.SIGKILL:
+        assert left == [] and alive(str(tmp_path / "site")) == []
+    (tmp_path / "on").touch()
+    for pid in alive(str(tmp_path / "site")):  # git in a session of its own outlives a doctor that was killed
+        os.kill(pid, signal.SIGKILL)
+    process = place.start(words)
+    out, err = process.communicate(timeout=SECONDS)
+    wheel_of(Answer(process.returncode, out, err))
+    assert not list(place.cache.rglob("*.partial"))
