@@ -53,7 +53,7 @@ _NO_ACCESS = re.compile(
     r"error: 40[0-9]|repository .* not found|host key verification failed|access denied"
 )
 _NO_REPOSITORY = re.compile(r"(?i)does not appear to be a git repository|not a git repository|does not exist|not found")
-_FULL = re.compile(r"(?i)no space left on device|disk quota exceeded")
+_FULL = re.compile(r"(?i)no space left on device|out of disk ?space|disk quota exceeded")
 _OWNER = re.compile(r"(?i)dubious ownership")
 
 

@@ -430,6 +430,7 @@ def test_passwords_are_not_shown():
         ("fatal: dumb http transport does not support shallow capabilities", Refused, "does not give"),
         ("fatal: detected dubious ownership in repository at 'U'", CannotFetch, "another user"),
         ("error: unable to write file x: No space left on device", BuildFailed, "no room"),
+        ("fatal: sha1 file '.git/index.lock' write error. Out of diskspace", BuildFailed, "no room"),
         ("fatal: something new", CannotFetch, "git failed with https://h/proxy/ssl.git: something new"),
     ],
 )
