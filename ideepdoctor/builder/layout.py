@@ -46,9 +46,10 @@ def layout_of(folder: str) -> Layout:
     if not (top / "python/ideep4py/__init__.py").is_file():
         hint = "ideep of other times serves other programs; Chainer needs v1.0.3 to the first commits after v2.0.0"
         raise NoSource(f"{folder} has no ideep4py: python/ideep4py/__init__.py is missing", hint=hint)
-    if _IMPORTS_EXTERNAL.search(setup) and (top / PREPARE_STEP).is_file():
+    by_cmake = (top / "CMakeLists.txt").is_file()
+    if (top / PREPARE_STEP).is_file() and (_IMPORTS_EXTERNAL.search(setup) or not by_cmake):
         return Layout.PREPARE
-    if (top / "CMakeLists.txt").is_file():
+    if by_cmake:
         return Layout.CMAKE
     raise NoSource(
         f"{folder} is not ideep's source: it has neither CMakeLists.txt nor {PREPARE_STEP}",
@@ -73,8 +74,9 @@ def prepare_pin(folder: str) -> Pin:
         NoSource: no commit is named in setup.py or beside the prepare step.
     """
     top = Path(folder, "python")
+    clone = top / "external/mkldnn/source"
     paths = [top / "setup.py", *sorted((top / "external").rglob("*.py"))]
-    texts = [text for path in paths if "source" not in path.parts and (text := _text(path)) is not None]
+    texts = [text for path in paths if clone not in path.parents and (text := _text(path)) is not None]
     commits = {match for text in texts for match in _HASH.findall(text)}
     if len(commits) != 1:
         what = "no commit" if not commits else "several commits"

@@ -605,10 +605,12 @@ def test_a_source_without_a_version(tmp_path: Path):
     ],
 )
 def test_what_a_prepare_step_clones(tmp_path: Path, cloned: str, url: str):
-    (tmp_path / "python/external/mkldnn").mkdir(parents=True)
-    (tmp_path / "python/setup.py").write_text("mkldnn_version = 'ae00102be506ed0fe2099c6557df2aa88ad57ec1'\n")
-    (tmp_path / "python/external/mkldnn/prepare_mkldnn.py").write_text(f"os.system({cloned}\n")
-    pin = prepare_pin(str(tmp_path))
+    folder = tmp_path / "source/external"  # called as the clone and its parent are
+    (folder / "python/external/mkldnn/source").mkdir(parents=True)
+    (folder / "python/external/mkldnn/source/x.py").write_text("b" * 40)
+    (folder / "python/setup.py").write_text("mkldnn_version = 'ae00102be506ed0fe2099c6557df2aa88ad57ec1'\n")
+    (folder / "python/external/mkldnn/prepare_mkldnn.py").write_text(f"os.system({cloned}\n")
+    pin = prepare_pin(str(folder))
     assert (pin.commit, pin.url) == ("ae00102be506ed0fe2099c6557df2aa88ad57ec1", url)
 
 
@@ -622,4 +624,13 @@ def test_a_prepare_step_that_does_not_say_what_it_clones(tmp_path: Path, hashes:
 
 def test_the_layouts(standin: StandIn, tmp_path: Path):
     for name, layout in (("v1.0.3", Layout.PREPARE), ("v1.0.4", Layout.CMAKE), ("master", Layout.CMAKE)):
-        assert layout_of(str(standin.checkout(name, tmp_path / name))) is layout
+        folder = standin.checkout(name, tmp_path / name)
+        assert layout_of(str(folder)) is layout
+    old = tmp_path / "v1.0.3"
+    (old / "CMakeLists.txt").write_text("")
+    assert layout_of(str(old)) is Layout.PREPARE  # its setup.py decides
+    setup = old / "python/setup.py"
+    setup.write_text(setup.read_text().replace("external", "internal"))
+    assert layout_of(str(old)) is Layout.CMAKE
+    (old / "CMakeLists.txt").unlink()
+    assert layout_of(str(old)) is Layout.PREPARE
