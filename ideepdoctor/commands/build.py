@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -72,6 +73,7 @@ def build(session: Session, options: BuildOptions) -> Report:
     files = package_source(options.files, session.cwd)
     interpreter = interpreter_for(session, options.python)
     request = _request(session, options, interpreter)
+    _require_plain(cache_folder(session.environ))
     lock = _lock(interpreter.abi, request)
     facts = _looked(session, request, interpreter, files)
     jobs = _jobs(facts, request)
@@ -86,6 +88,16 @@ def build(session: Session, options: BuildOptions) -> Report:
         return replace(before, body=tuple(plan_lines(data)), extra=extra)
     builder = Builder(session, interpreter, _march(session, request, facts), lock, facts, files)
     return _report(session, request, before, builder.build(request))
+
+
+def _require_plain(cache: str) -> None:
+    """Refuse a cache whose path upstream's setup.py, which hands paths to a shell as they are, would take for more."""
+    odd = re.sub(r"[\w./,+@~-]", "", cache)
+    if odd:
+        raise UsageError(
+            f"upstream's setup.py cannot work in {cache}: its path has {' and '.join(sorted(map(repr, set(odd))))}",
+            hint="IDEEPDOCTOR_CACHE_DIR=/var/tmp/ideepdoctor ideepdoctor build ...",
+        )
 
 
 def _request(session: Session, options: BuildOptions, interpreter: Interpreter) -> BuildRequest:

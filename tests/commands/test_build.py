@@ -220,6 +220,16 @@ def test_what_cannot_be_is_a_usage_error(scene: Scene, options: dict[str, Any], 
     assert scene.builds == []
 
 
+@pytest.mark.parametrize(("name", "odd"), [("my files", "' '"), ("it's", '"\'"'), ("a:b", "':'"), ("$HOME", "'$'")])
+def test_a_cache_that_upstream_cannot_work_in_is_refused_at_once(scene: Scene, name: str, odd: str) -> None:
+    scene.folder /= name
+    scene.folder.mkdir()
+    with pytest.raises(UsageError, match="cannot work in") as caught:
+        build(scene)
+    assert odd in caught.value.message and "IDEEPDOCTOR_CACHE_DIR" in caught.value.hint
+    assert scene.asked == [] and list(scene.folder.iterdir()) == []
+
+
 def test_an_interpreter_without_chainer_is_refused_before_anything_is_built(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
