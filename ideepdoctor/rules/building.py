@@ -88,17 +88,18 @@ def logged(code: str, line: str, **more: Any) -> dict[str, Any]:
 
 
 def planned(**build: Any) -> dict[str, Any]:
-    """An example's overlay: a build that is about to start on a machine that has everything, with changes.
+    """An example's overlay: a build that is about to start.
 
     Args:
-        build: fields of BuildFacts; ``request`` is laid over the example's request.
+        build: fields of BuildFacts, the others are not known; ``request`` is laid over the example's request. None at
+            all: a machine that has everything.
     """
     asked: Mapping[str, Any] = build.pop("request", {})
-    return {"build": {**READY, **build, "request": {**READY["request"], **asked}}}
+    return {"build": {**(build or READY), "request": {**READY["request"], **asked}}}
 
 
 READY: dict[str, Any] = {
-    "request": {"python": "/home/user/ideep/bin/python", "output": "/home/user/wheels"},
+    "request": {"python": "/env/bin/python", "output": "/out"},
     "compiler": "c++ (Debian 12.2.0-14) 12.2.0",
     "compiler_version": [12, 2, 0],
     "compiler_works": "",

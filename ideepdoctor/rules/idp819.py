@@ -15,6 +15,8 @@ from ideepdoctor.rules.base import Example
 from ideepdoctor.rules.building import BuildRule, Cure, logged, planned
 
 _BRANCHES = ("master", "main", "HEAD")
+_TALK = {"ref": "v1.0.3", "release": "1.0.3", "cpu_vendor": "AuthenticAMD"}
+_NEWEST = {"ref": "8800808", "release": "2.0.0.post3"}
 _KNOWN = "v1.0.3 (Chainer 4, Intel alone), v1.0.4 (Chainer 4), 8800808 (Chainer 5 to 7.8.1)"
 
 
@@ -46,24 +48,24 @@ class IDP819(BuildRule):
         Example("1.0.4 for Chainer 4", planned(ref="v1.0.4", release="1.0.4", request={"chainer": "4.5.0"})),
         Example(
             "1.0.3 on Intel",
-            planned(ref="v1.0.3", release="1.0.3", cpu_vendor="GenuineIntel", request={"ref": "v1.0.3"}),
+            planned(**{**_TALK, "cpu_vendor": "GenuineIntel"}, request={"ref": "v1.0.3"}),
         ),
         Example("a fork's own branch of a release", planned(ref="v1.0.4", release="1.0.4", request={"source": "/src"})),
         Example("a folder", planned(ref=None, release=None, request={"source": "/src"})),
     )
     bad = (
-        Example("1.0.3 on AMD", planned(ref="v1.0.3", release="1.0.3", request={"ref": "v1.0.3"})),
+        Example("1.0.3 on AMD", planned(**_TALK, request={"ref": "v1.0.3"})),
         Example(
             "1.0.3 on AMD, for another machine",
-            planned(ref="v1.0.3", release="1.0.3", request={"ref": "v1.0.3", "verify": False}),
+            planned(**_TALK, request={"ref": "v1.0.3", "verify": False}),
         ),
         Example("a fork's master", planned(ref="master", release=None, request={"ref": "master", "source": "/src"})),
         Example("v2.0.0", planned(ref="v2.0.0", release="2.0.0", request={"ref": "v2.0.0"})),
         Example("master", planned(ref="master", release=None, request={"ref": "master"})),
         Example("a tag of your own", planned(ref="v9.9", release=None, request={"ref": "v9.9"})),
         Example("no such tag", planned(ref="v9.9", release=None, ref_found=False, request={"ref": "v9.9"})),
-        Example("for another Chainer", planned(request={"ref": "8800808", "chainer": "4.5.0"})),
-        Example("no release at all for it", planned(request={"ref": "8800808", "chainer": "3.0.0"})),
+        Example("for another Chainer", planned(**_NEWEST, request={"chainer": "4.5.0"})),
+        Example("no release at all for it", planned(**_NEWEST, request={"chainer": "3.0.0"})),
         Example("Xbyak in a log", logged("IDP819", "terminate called after throwing an instance of 'Xbyak::Error'")),
         Example("refused by Chainer", logged("IDP819", "Unsupported iDeep version (1)")),
         Example("a tag that is not there", logged("IDP819", "error: pathspec 'v9.9' did not match any file(s)")),
