@@ -53,7 +53,7 @@ def served(tmp_path: Path, standin: StandIn) -> Iterator[str]:
     git(tmp_path, "clone", "--quiet", "--bare", standin.mkldnn_url, "files/mkl-dnn.git")
     git(tmp_path / "files/mkl-dnn.git", "update-server-info")
     server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(tmp_path / "files")))
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
     yield f"http://127.0.0.1:{server.server_address[1]}"
     server.shutdown()
     server.server_close()
@@ -105,7 +105,7 @@ def smart(standin: StandIn) -> Iterator[str]:
     """Address of a server that has the stand-in's repositories."""
     handler = type("Handler", (Smart,), {"root": str(standin.folder)})
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
     yield f"http://127.0.0.1:{server.server_address[1]}"
     server.shutdown()
     server.server_close()
