@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
+import jsonschema
 import pytest
 
 from ideepdoctor.stacks.catalog import lock_for_build
@@ -17,6 +19,7 @@ from tests.stacks.lock import install
 
 pytestmark = pytest.mark.e2e
 
+SCHEMA = json.loads((Path(__file__).parents[2] / "ideepdoctor" / "render" / "report.schema.json").read_text("utf-8"))
 TOOL = """#!/bin/sh
 case "$1 $2" in
     "create --yes") prefix=$4 ;;
@@ -206,6 +209,9 @@ def test_a_built_wheel_of_a_wheelhouse_is_installed_proved_and_nothing_is_wrong_
     assert planned.code == 0 and not env.exists(), planned.stdout
     answer = doctor(*words, "--yes", "--format", "json")
     assert answer.code == 0, answer.stdout + answer.stderr
+    for document in (planned.document, answer.document):
+        jsonschema.validate(document, SCHEMA)
+        assert document["ideep4py"]["built"] == "before"
     assert answer.document["target"]["packages"]["ideep4py"] == "2.0.0.post3+doctor.v3"
     assert answer.document["proof"]["used"] is True
     assert {check["status"] for check in answer.document["proof"]["checks"]} == {"right"}
@@ -233,6 +239,7 @@ def test_a_build_that_computes_nothing_is_refused_by_name_and_leaves_nothing(tmp
     words = ("setup", "--build", "--python", legacy_python("3.11"), "--env", str(env), "--yes", "--format", "json")
     planned = doctor(*words, "--dry-run", environ=environ)
     assert planned.code == 0, planned.stdout
+    jsonschema.validate(planned.document, SCHEMA)
     assert planned.document["build"]["ref"] == standin.commits["post3"]
     answer = doctor(*words, environ=environ)
     assert answer.code == 1, answer.stdout + answer.stderr
