@@ -11,8 +11,8 @@ from ideepdoctor.rules.base import Example
 from ideepdoctor.rules.building import BuildRule, Cure, logged, planned
 from ideepdoctor.rules.distro import GIT, install
 
-LEAST = (1, 8)
-"""Upstream's server gives any commit by its hash; git asks for one since 1.8.3."""
+LEAST = (2, 17)
+"""The first with partial clones, by which a commit is found by a few digits of its hash; ``builder.git`` asks the same."""
 _OTHERWISE = "or bring the source: --source FOLDER_OR_ARCHIVE"
 
 
@@ -38,18 +38,18 @@ class IDP803(BuildRule):
     ok = (Example("it is there", planned()), Example("a folder needs none", planned(git=None)))
     bad = (
         Example("none", planned(git="")),
-        Example("of 2012", planned(git="1.7.10")),
+        Example("that of CentOS 7", planned(git="1.8.3.1")),
         Example("in a log", logged("IDP803", "sh: git: command not found")),
         Example("a mounted folder", logged("IDP803", "fatal: detected dubious ownership in repository at '/src'")),
     )
 
     def before(self, build: BuildFacts, facts: Facts) -> Iterator[Finding]:
-        """None, or one from before commits could be asked for."""
+        """None, or one that cannot fetch what is wanted."""
         if build.git is None or _numbers(build.git) >= LEAST:
             return
         yield self.finding(
             found=f"git {build.git}" if build.git else "no git on PATH",
-            needed="git 1.8.3 or later",
+            needed="git 2.17 or later",
             consequence="the source cannot be fetched",
             next_step=f"{install(facts.platform.os_name, GIT)}; {_OTHERWISE}",
         )

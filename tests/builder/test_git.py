@@ -17,6 +17,7 @@ from ideepdoctor.builder.git import MINIMUM_GIT, Fetched, Repository, check_ref,
 from ideepdoctor.builder.git_errors import CannotFetch, GitUnusable, NoSuchRef, Refused, explained
 from ideepdoctor.builder.urls import check_url, is_address, is_remote, resolved, shown
 from ideepdoctor.errors import BuildFailed, DoctorError, Exit, UsageError
+from ideepdoctor.rules import idp803
 from ideepdoctor.system import RealSystem
 from tests.builder.standin import StandIn, git, make_standin
 from tests.doubles import CountingSystem, FakeSystem, completed
@@ -321,7 +322,7 @@ def test_no_git():
     ("version", "usable"), [("1.8.3.1", False), ("2.16.9", False), ("2.17.1", True), ("3.0", True)]
 )
 def test_the_oldest_git(version: str, usable: bool):
-    assert MINIMUM_GIT == (2, 17)
+    assert MINIMUM_GIT == idp803.LEAST
     system = FakeSystem()
     system.answers = [(["git", "--version"], f"git version {version} (Apple Git-1)\n")]
     if usable:

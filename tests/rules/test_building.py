@@ -188,7 +188,9 @@ def test_memory_and_jobs(memory: int, jobs: int | None, step: str | None):
     assert all(step is not None and step in item.next_step for item in found)
 
 
-@pytest.mark.parametrize(("version", "told"), [("1.7.99", True), ("1.8.3", False), ("2.0", False), ("", True)])
+@pytest.mark.parametrize(
+    ("version", "told"), [("1.8.3.1", True), ("2.16.9", True), ("2.17.1", False), ("3.0", False), ("", True)]
+)
 def test_the_oldest_git(version: str, told: bool):
     assert len(alone("IDP803", HOST, {"build": {"git": version}})) == told
 
