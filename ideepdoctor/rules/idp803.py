@@ -12,7 +12,7 @@ from ideepdoctor.rules.building import BuildRule, Cure, logged, planned
 from ideepdoctor.rules.distro import GIT, install
 
 LEAST = (2, 17)
-"""The first with partial clones, by which a commit is found by a few digits of its hash; ``builder.git`` asks the same."""
+"""The first with partial clones: a few digits of a hash find the commit. ``builder.git`` asks for the same."""
 _OTHERWISE = "or bring the source: --source FOLDER_OR_ARCHIVE"
 
 
