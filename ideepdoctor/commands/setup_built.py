@@ -134,7 +134,8 @@ def provide_ideep4py(
         return replace(report, command="setup")
     made = report.extra.get("build", {}).get("wheel")
     if made is None:
-        return Ready(lock, body=report.body, extra={"build": report.extra["build"]})
+        then = f"  then     ideep4py {stack.ideep4py} of this build is installed with what the plan names"
+        return Ready(lock, body=(*report.body, then), extra={"build": report.extra["build"]})
     return _whole(lock, made, facts, report)
 
 
