@@ -7,6 +7,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+from ideepdoctor.builder.git import git_environment
 from ideepdoctor.builder.pins import program_pins
 from ideepdoctor.builder.trees import source_key
 from ideepdoctor.errors import CouldNotCheck
@@ -38,9 +39,9 @@ def reach_source(
     """
     if not git:
         return "", None
-    patterns = ["HEAD", *([f"refs/tags/{ref}", f"refs/heads/{ref}"] if ref else [])]
-    quiet = {**environ, "GIT_TERMINAL_PROMPT": "0", "GIT_ASKPASS": "true", "GIT_SSH_COMMAND": "ssh -oBatchMode=yes"}
-    done = system.run([git, "ls-remote", "--", url, *patterns], timeout_seconds=_SECONDS, env=quiet)
+    names = [] if ref is None else [ref] if ref.startswith("refs/") else [f"refs/tags/{ref}", f"refs/heads/{ref}"]
+    argv = [git, "ls-remote", "--", url, "HEAD", *names]
+    done = system.run(argv, timeout_seconds=_SECONDS, env=git_environment(environ))
     if done.timed_out:
         return f"{sources.shown(url)} does not answer within {_SECONDS:.0f} s", None
     if not done.ok:
@@ -48,7 +49,7 @@ def reach_source(
         told = next((line for line in said if line.startswith(("fatal:", "error:"))), said[-1])
         return f"{sources.shown(url)} cannot be reached: {sources.shown(told)[:200]}", None
     refs = [line.split("\t")[-1] for line in done.text().splitlines()]
-    return "", any(name in (f"refs/tags/{ref}", f"refs/heads/{ref}") for name in refs) if ref else None
+    return "", any(name in names for name in refs) if ref else None
 
 
 def source_is_kept(cache: str, request: BuildRequest) -> bool:

@@ -175,9 +175,11 @@ def test_credentials_are_not_told(environ: dict[str, str]):
 
 def test_git_cannot_ask_for_a_password(environ: dict[str, str]):
     system = machine()
-    looked(system, environ, source="https://git.invalid/ideep.git", ref="v1.0.4")
+    mine = {"GIT_SSH_COMMAND": "ssh -i mine", "GIT_ASKPASS": "ask"}
+    looked(system, environ | mine, source="https://git.invalid/ideep.git", ref="v1.0.4")
     call = next(call for call in system.calls if "ls-remote" in call.argv)
     assert call.env is not None and call.env["GIT_TERMINAL_PROMPT"] == "0"
+    assert "GIT_ASKPASS" not in call.env and call.env["GIT_SSH_COMMAND"] == "ssh -i mine"
     assert call.argv[-3:] == ("HEAD", "refs/tags/v1.0.4", "refs/heads/v1.0.4")
     assert call.timeout_seconds is not None and call.timeout_seconds <= 5
 
@@ -187,6 +189,8 @@ def test_git_cannot_ask_for_a_password(environ: dict[str, str]):
     [
         ("1\tHEAD\n2\trefs/tags/v1.0.4\n", "v1.0.4", True, []),
         ("1\tHEAD\n2\trefs/heads/own\n", "own", True, ["IDP819"]),
+        ("1\tHEAD\n2\trefs/tags/v1.0.4\n", "refs/tags/v1.0.4", True, []),
+        ("1\tHEAD\n", "refs/tags/v9.9", False, ["IDP819"]),
         ("1\tHEAD\n", "v9.9", False, ["IDP819"]),
         ("1\tHEAD\n", "8800808", None, []),
     ],
