@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -93,7 +94,11 @@ def _for_prepare(system: System, environ: Mapping[str, str], wanted: Wanted, tel
             f"{shown(wanted.given)} is no git repository, and this release's build asks git for MKL-DNN's commit",
             hint="--mkldnn-source with a clone of MKL-DNN",
         )
-    url = wanted.given or wanted.beside or resolved(pin.url, wanted.base)
+    beside = wanted.beside
+    if Path(folder, ".git").is_dir():  # an archive has brought a clone
+        beside = f"{wanted.tree}.clone"
+        system.rename(folder, beside)
+    url = wanted.given or beside or resolved(pin.url, wanted.base)
     if not url:
         raise NoSource(f"{wanted.tree} does not say where MKL-DNN comes from", hint="--mkldnn-source ADDRESS")
     if url == pin.url:
@@ -166,13 +171,22 @@ def _is_mkldnn(folder: str) -> bool:
 
 
 def is_repository(source: str) -> bool:
-    """Whether git can fetch from it: an address, a clone or a bare repository."""
-    return is_address(source) or Path(source, ".git").exists() or is_bare(source)
+    """Whether git can fetch from it: an address, a clone, a bare repository or a bundle."""
+    return is_address(source) or Path(source, ".git").exists() or is_bare(source) or is_bundle(source)
 
 
 def is_bare(folder: str) -> bool:
     """Whether a folder is a repository without files of its own."""
     return Path(folder, "objects").is_dir() and Path(folder, "refs").is_dir() and Path(folder, "HEAD").is_file()
+
+
+def is_bundle(file: str) -> bool:
+    """Whether a file is a repository packed by ``git bundle``."""
+    try:
+        with Path(file).open("rb") as stream:
+            return re.match(rb"# v\d git bundle\n", stream.read(20)) is not None
+    except OSError:
+        return False
 
 
 def _taken(system: System, given: str, folder: str) -> str:

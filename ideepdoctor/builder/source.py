@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -14,7 +13,7 @@ from ideepdoctor.builder.folder import Seen, entries_of, watched
 from ideepdoctor.builder.git import Fetched, Repository, Tell, check_ref
 from ideepdoctor.builder.git_errors import NoSuchRef, WrongCommit
 from ideepdoctor.builder.layout import NoSource, layout_of, version_of
-from ideepdoctor.builder.mkldnn import IN_CMAKE, IN_PREPARE, Wanted, is_bare, provide_mkldnn
+from ideepdoctor.builder.mkldnn import IN_CMAKE, IN_PREPARE, Wanted, is_bare, is_bundle, provide_mkldnn
 from ideepdoctor.builder.recipe import SOURCE_URL, SourceRelease, is_commit, release_for, release_of
 from ideepdoctor.builder.urls import check_url, is_address, shown
 from ideepdoctor.errors import CouldNotCheck, UsageError
@@ -74,17 +73,8 @@ def kind_of(source: str, ref: str | None) -> Kind:
             return Kind.FOLDER
         raise UsageError(f"{source} has no git, so --ref {ref} cannot be taken out of it", hint="leave --ref out")
     if path.is_file():
-        return Kind.GIT if _is_bundle(path) else Kind.ARCHIVE
+        return Kind.GIT if is_bundle(source) else Kind.ARCHIVE
     raise UsageError(f"there is no folder or archive {shown(source)}", hint="--source takes a git address, too")
-
-
-def _is_bundle(path: Path) -> bool:
-    """Whether a file is a repository packed by ``git bundle``."""
-    try:
-        with path.open("rb") as stream:
-            return re.match(rb"# v\d git bundle\n", stream.read(20)) is not None
-    except OSError:
-        return False
 
 
 def fetch(
@@ -257,6 +247,8 @@ def _is_clean(repository: Repository, copied: Sequence[str]) -> bool:
 def _from_archive(system: System, source: str, tree: str, tell: Tell) -> _Taken:
     tell(f"unpacking {source}")
     system.rename(archive.unpack(system, source, f"{tree}.unpacked"), tree)
+    for name in (".git", f"{IN_CMAKE}/.git"):  # as of a folder; what they say of these files is not looked at
+        system.remove_tree(f"{tree}/{name}")
     return _Taken(f"sha256:{archive.digest(source)}")
 
 

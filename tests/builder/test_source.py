@@ -462,10 +462,31 @@ def test_an_archive_of_the_prepare_layout(get: Fetch, standin: StandIn, tmp_path
     assert (tree.mkldnn_commit, tree.release) == (standin.mkldnn_commits["v0.12"], "1.0.3")
 
 
+def test_an_archive_of_the_prepare_layout_that_brings_its_clone(get: Fetch, standin: StandIn, tmp_path: Path):
+    folder = standin.checkout("v1.0.3", tmp_path / "ideep")
+    git(folder / "python/external/mkldnn", "clone", "--quiet", standin.mkldnn_url, "source")
+    step = folder / "python/external/mkldnn/prepare_mkldnn.py"
+    step.write_text(step.read_text().replace(standin.mkldnn_url, "https://nowhere.invalid/mkl-dnn.git"))
+    packed = shutil.make_archive(str(tmp_path / "all"), "gztar", tmp_path, "ideep")
+    tree = get(packed)
+    assert tree.mkldnn_commit == standin.mkldnn_commits["v0.12"]
+    assert git(Path(tree.mkldnn_folder), "log", "-1", "--format=%H") == standin.mkldnn_commits["v0.12"]
+
+
+def test_an_archive_of_a_clone_with_its_submodule(get: Fetch, standin: StandIn, tmp_path: Path):
+    standin.clone("v1.0.4", tmp_path / "ideep")
+    tree = get(shutil.make_archive(str(tmp_path / "all"), "gztar", tmp_path, "ideep"))
+    assert (tree.commit[:7], tree.mkldnn_commit, tree.release) == ("sha256:", "", "1.0.4")
+    assert not list(Path(tree.folder).rglob(".git"))
+
+
 def test_the_prepare_layout_wants_a_clone(get: Fetch, standin: StandIn, tmp_path: Path):
     packed = standin.archive("tar.gz", "v1.0.3", tmp_path)
     with pytest.raises(UsageError, match="is no git repository"):
         get(packed, mkldnn_source=str(packed))
+    git(Path(standin.mkldnn_url), "bundle", "create", "--quiet", str(tmp_path / "mkl-dnn.bundle"), "--all")
+    tree = get(packed, mkldnn_source=str(tmp_path / "mkl-dnn.bundle"))
+    assert tree.mkldnn_commit == standin.mkldnn_commits["v0.12"]
 
 
 def test_mkldnn_from_an_archive(get: Fetch, standin: StandIn, tmp_path: Path):
