@@ -13,12 +13,13 @@ from ideepdoctor.builder.trees import source_key
 from ideepdoctor.errors import CouldNotCheck
 from ideepdoctor.model.build import BuildRequest
 from ideepdoctor.model.plan import PackageSource
+from ideepdoctor.rules.idp808 import SLOW
 from ideepdoctor.system import System
 from ideepdoctor.treatment import sources
 from ideepdoctor.treatment.installers import uv_program
 
 _SECONDS = 4.0
-"""A server that takes longer is as good as away: the whole preflight is to take five."""
+"""The whole preflight is to take five. A server that takes longer may only be slow."""
 _ABSENT = re.compile(r"there is no version of (\w+)|(\w+) was not found")
 
 
@@ -43,7 +44,7 @@ def reach_source(
     argv = [git, "ls-remote", "--", url, "HEAD", *names]
     done = system.run(argv, timeout_seconds=_SECONDS, env=git_environment(environ))
     if done.timed_out:
-        return f"{sources.shown(url)} does not answer within {_SECONDS:.0f} s", None
+        return f"{sources.shown(url)} {SLOW} {_SECONDS:.0f} s", None
     if not done.ok:
         said = done.error_text().strip().splitlines() or [f"git ended with {done.returncode}"]
         told = next((line for line in said if line.startswith(("fatal:", "error:"))), said[-1])
@@ -88,7 +89,7 @@ def missing_tools(
     if absent := {name for names in _ABSENT.findall(said) for name in names if name}:
         return "", tuple(sorted(absent))
     if done.timed_out:
-        return f"the package index does not answer within {_SECONDS:.0f} s", ()
+        return f"the package index {SLOW} {_SECONDS:.0f} s", ()
     lines = [line.strip(" ×├╰─▶│") for line in said.splitlines() if line.strip()]
     return f"the package index cannot be reached: {(lines[-1] if lines else 'uv failed')[:200]}", ()
 

@@ -14,6 +14,8 @@ _MKLML = (
     "put MKL's headers (mkl-include==2018.0.3 of the package index) and libmklml_intel.so and libiomp5.so of an "
     "ideep4py wheel into mkl-dnn/external/mklml_lnx_2018.0.3.20180406/include and lib"
 )
+SLOW = "did not answer within"
+"""In BuildFacts.network: of a server that may only be slow."""
 _MKL_WORDS = ("mklml", "mkl_", "gzip", "curl")
 
 
@@ -48,19 +50,22 @@ class IDP808(BuildRule):
     )
     bad = (
         Example("no network", planned(network="the package index cannot be reached: dns error")),
+        Example("a slow server", planned(network="https://example.org/ideep.git did not answer within 4 s")),
         Example("in a log", logged("IDP808", "curl: (6) Could not resolve host: example.org")),
         Example("at the very end", logged("IDP808", "Intel mkl-dnn build error... No Intel mklml pkg.")),
         Example("git", logged("IDP808", "fatal: unable to access 'https://example.org/': Could not resolve host")),
     )
 
     def before(self, build: BuildFacts, facts: Facts) -> Iterator[Finding]:
-        """What was tried does not answer."""
+        """What was tried does not answer; a warning where it may only be slow."""
         if build.network:
+            slow = all(SLOW in part for part in build.network.split("; "))
             yield self.finding(
                 found=build.network,
                 needed="the source's repository and the package index, once",
-                consequence="the build cannot begin",
+                consequence="the build may wait for it, and fail" if slow else "the build cannot begin",
                 next_step="set the proxy (https_proxy), or bring the files: --source ARCHIVE --wheelhouse DIR",
+                severity=Severity.WARNING if slow else None,
             )
 
     def cure(self, line: str, build: BuildFacts, facts: Facts) -> Cure:

@@ -160,6 +160,13 @@ def test_what_does_not_work(environ: dict[str, str], words: tuple[str, ...], ans
     assert codes(looked(machine((is_program(*words), answer)), environ)) == expected
 
 
+def test_a_server_that_is_slow_is_told_and_does_not_stop_the_build(environ: dict[str, str]):
+    slow = completed(timed_out=True, returncode=-9)
+    build = looked(machine((is_program("git", "ls-remote"), slow), (is_program("uv", "compile"), slow)), environ)
+    (finding,) = judge(replace(facts_of_log(()), build=build), BUILD_RULES).findings
+    assert (finding.code, finding.severity) == ("IDP808", Severity.WARNING)
+
+
 def test_an_interpreter_that_does_not_answer_is_not_without_headers(environ: dict[str, str]):
     build = looked(machine((is_program("python"), completed(returncode=1))), environ)
     assert (build.headers, build.python_minor) == (None, None)

@@ -192,7 +192,8 @@ def test_memory_and_jobs(memory: int, jobs: int | None, step: str | None):
     ("version", "told"), [("1.8.3.1", True), ("2.16.9", True), ("2.17.1", False), ("3.0", False), ("", True)]
 )
 def test_the_oldest_git(version: str, told: bool):
-    assert len(alone("IDP803", HOST, {"build": {"git": version}})) == told
+    found = alone("IDP803", HOST, {"build": {"git": version}})
+    assert [item.found for item in found] == ([f"git {version}" if version else "no git on PATH"] if told else [])
 
 
 @pytest.mark.parametrize(
@@ -261,3 +262,18 @@ def test_a_ref_of_which_nothing_is_known(ref: str | None, more: dict[str, str], 
     asked = {"python": "/p", "output": "/o", "ref": ref, **more}
     found = alone("IDP819", HOST, {"build": {"request": asked, "ref": ref}})
     assert [item.severity for item in found] == severities
+
+
+@pytest.mark.parametrize(
+    ("network", "severities"),
+    [
+        ("a did not answer within 4 s", ["warning"]),
+        ("a did not answer within 4 s; b did not answer within 4 s", ["warning"]),
+        ("a did not answer within 4 s; b cannot be reached", ["error"]),
+        ("a cannot be reached", ["error"]),
+        ("", []),
+        (None, []),
+    ],
+)
+def test_a_slow_server_is_no_reason_to_refuse(network: str | None, severities: list[str]):
+    assert [item.severity for item in alone("IDP808", HOST, {"build": {"network": network}})] == severities
