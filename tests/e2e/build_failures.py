@@ -133,6 +133,13 @@ def new_python(shop: Workshop, folder: Path) -> str:
     return by_hand(_documented(tree), shop.python(*NEW), shop.tool(CMAKE), shop.tool(SWIG), environ=QUIET)
 
 
+def through_pip(shop: Workshop, folder: Path) -> str:
+    """The same as pip shows it."""
+    tree = _tree(shop, folder, mkl=shop.mkl)
+    script = f"cd {tree}/python\npython -m pip --no-cache-dir install --no-build-isolation ."
+    return by_hand(script, shop.python(*NEW, "pip==24.0"), shop.tool(CMAKE), shop.tool(SWIG), environ=QUIET)
+
+
 def new_python_swig_3(shop: Workshop, folder: Path) -> str:
     (folder / "sitecustomize.py").write_text(DIST, "utf-8")
     environ = {**QUIET, "PYTHONPATH": str(folder)}
@@ -308,6 +315,7 @@ FAILURES = (
     Failure("swig-4", "IDP806", swig_4),
     Failure("no-numpy", "IDP814", no_numpy),
     Failure("python-3.11", "IDP815", new_python),
+    Failure("python-3.11-pip", "IDP815", through_pip),
     Failure("python-3.11-swig-3", "IDP816", new_python_swig_3),
     Failure("python-3.12", "IDP823", no_setuptools),
     Failure("runpath", "IDP817", runpath),
