@@ -58,12 +58,17 @@ class IDP805(BuildRule):
 
     def cure(self, line: str, build: BuildFacts, facts: Facts) -> Cure:
         """Which CMake it was."""
+        severity = None
         if "Unknown argument" in line:
             found, cause = "before 3.20", "CMake 3.20 and later refuse setup.py's call, and setup.py ignores that"
+            if all(hit.code == self.code() for hit in build.hits):
+                cause += "; no harm where the library was built and installed before"
+                severity = Severity.WARNING
         elif "higher is required" in line:
             found, cause = "2.8.12 or later, before 3.20", "this CMake is too old"
         elif "not found" in line or "No such file" in line or "execute" in line:
             found, cause = "2.8.12 to 3.19", "there is no cmake on PATH"
         else:
             found, cause = "before 4", "CMake 4 refuses MKL-DNN's files, and no flag changes that"
-        return Cure(f"CMake {found}", cause, _PIN, _BUILD, own="make the toolchain anew: ideepdoctor build --fresh")
+        own = "make the toolchain anew: ideepdoctor build --fresh"
+        return Cure(f"CMake {found}", cause, _PIN, _BUILD, own, severity)

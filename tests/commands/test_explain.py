@@ -56,6 +56,16 @@ def test_the_first_cause_first_and_both_ways_to_cure_it(tmp_path: Path):
     assert "4 lines; cure the first before the next" in text
 
 
+def test_a_call_of_cmake_that_was_refused_and_did_no_harm(tmp_path: Path):
+    """The library was built and installed before: setup.py goes on, and all is well."""
+    report = told(tmp_path, "CMake Error: Unknown argument --build\nbuilding extension\n2.0.0.post3\n")
+    assert report.judgement is not None
+    (finding,) = report.judgement.findings
+    assert (finding.code, finding.severity) == ("IDP805", "warning")
+    assert "no harm" in finding.consequence
+    assert code_of(report) == 0
+
+
 def test_causes_are_not_sorted_by_their_numbers(tmp_path: Path):
     report = told(tmp_path, "a.cc:1:1: error: x [-Werror=array-bounds]\nsh: 1: cmake: not found\n")
     assert report.judgement is not None
