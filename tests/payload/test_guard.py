@@ -285,6 +285,19 @@ def test_unknown_versions_are_left_alone_and_told_once(world: World, chainer: st
 
 
 @PYTHONS
+@pytest.mark.parametrize("by", ["__version__", "metadata"])
+def test_what_ideepdoctor_built_is_corrected_as_its_release(world: World, by: str) -> None:
+    """By its attribute, or by the folder of its metadata: ideep4py 1.x has no attribute."""
+    version = "2.0.0.post3+doctor.v4.znver4"
+    text = IDEEP.replace("2.0.0.post3", version)
+    world.write("ideep4py", text if by == "__version__" else text.replace("__version__ =", "unsaid ="))
+    (world.folder / f"ideep4py-{version}.dist-info").mkdir()
+    told, _ = world.run("import _ideepdoctor_guard, chainer")
+    assert told["status"]["versions"]["ideep4py"] == "2.0.0.post3"
+    assert active(told) >= MADE
+
+
+@PYTHONS
 def test_without_ideep_it_is_silent(world: World) -> None:
     world.write("chainer", '__version__ = "7.8.1"\n')
     told, stderr = world.run("import _ideepdoctor_guard, chainer")
