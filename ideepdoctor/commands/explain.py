@@ -67,7 +67,7 @@ def explain_log(path: str) -> Report:
     if reading.line_count == 0:
         raise UsageError(f"{name} is empty", hint="write a log with: COMMAND 2>&1 | tee build.log")
     codes = list(dict.fromkeys(hit.code for hit in reading.hits))
-    judgement = judge(facts_of_log(reading.hits), BUILD_RULES, frozenset(codes))
+    judgement = judge(facts_of_log(reading.hits, own=reading.own), BUILD_RULES, frozenset(codes))
     ordered = sorted(judgement.findings, key=lambda item: codes.index(item.code))
     data = {
         "path": None if path == "-" else path,

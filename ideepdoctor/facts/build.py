@@ -128,19 +128,24 @@ def collect_build(
     )
 
 
-def facts_of_log(hits: tuple[LogHit, ...], os_name: str | None = None) -> Facts:
-    """Facts that hold nothing but what a log says, for the rules; nothing is known of the machine that wrote it."""
+def facts_of_log(hits: tuple[LogHit, ...], *, own: bool = False) -> Facts:
+    """Facts that hold nothing but what a log says, for the rules; nothing is known of the machine that wrote it.
+
+    Args:
+        hits: known signatures in it.
+        own: it is a log of ``ideepdoctor build``.
+    """
     return Facts(
         tool_version=__version__,
         collected_at=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
         mode="log",
         target=TargetRef(""),
-        platform=Platform("", "", os_name=os_name),
+        platform=Platform("", ""),
         cpu=Cpu(),
         limits=Limits(),
         python=Python("", "", "", "", "", 0, "", "", ""),
         variables=Variables(),
-        build=BuildFacts(hits=hits),
+        build=BuildFacts(request=BuildRequest("", "") if own else None, hits=hits),
     )
 
 

@@ -47,6 +47,7 @@ _ERROR_LIKE = re.compile(
     re.IGNORECASE,
 )
 _NO_ERROR = re.compile(r"(?:\b0 errors?\b|-W(?:no-)?error\b|error\.(?:c|cc|cpp|h|hpp|o)\b)", re.IGNORECASE)
+_OWN = re.compile(r"# (?:\S*/)?ideepdoctor ")
 _PLACES: dict[str, list[int]] = {}
 """The words of the signatures, and the numbers of those that have each."""
 for _number, _signature in enumerate(SIGNATURES):
@@ -62,11 +63,13 @@ class Reading:
         hits: known signatures, the first cause first.
         telling: the last lines that look like errors, or the last lines of the log; empty where there are hits.
         line_count: lines that were read.
+        own: it is the log of ``ideepdoctor build`` itself, which begins with the command.
     """
 
     hits: tuple[LogHit, ...]
     telling: tuple[tuple[int, str], ...]
     line_count: int
+    own: bool = False
 
 
 def find(lines: Iterable[str]) -> tuple[LogHit, ...]:
@@ -89,11 +92,12 @@ def read(lines: Iterable[str]) -> Reading:
     counts: dict[tuple[str, bool], int] = {}
     errors: deque[tuple[int, str]] = deque(maxlen=_TELLING)
     last: deque[tuple[int, str]] = deque(maxlen=_TELLING)
-    number = 0
+    number, own = 0, False
     for number, raw in enumerate(lines, 1):
         line = cleaned(raw)
         if not line:
             continue
+        own = own or (number == 1 and _OWN.match(line) is not None)
         last.append((number, line[:SHOWN_CHARACTERS]))
         if _is_error_like(line):
             errors.append((number, line[:SHOWN_CHARACTERS]))
@@ -106,7 +110,7 @@ def read(lines: Iterable[str]) -> Reading:
             (follow if signature.follows else causes).append(LogHit(signature.code, number, _shown(line, signature)))
     named = {hit.code for hit in causes}
     hits = (*causes, *(hit for hit in follow if hit.code not in named))
-    return Reading(hits, () if hits else tuple(errors or last), number)
+    return Reading(hits, () if hits else tuple(errors or last), number, own)
 
 
 def cleaned(raw: str) -> str:

@@ -66,6 +66,21 @@ def test_a_call_of_cmake_that_was_refused_and_did_no_harm(tmp_path: Path):
     assert code_of(report) == 0
 
 
+@pytest.mark.parametrize(
+    ("head", "step"),
+    [
+        ("# ideepdoctor build --python 3.11", "ideepdoctor build --jobs 1"),
+        ("# /opt/doctor/bin/ideepdoctor setup --build", "ideepdoctor build --jobs 1"),
+        ("# we tried ideepdoctor build and then make", "make -j1"),
+        ("make", "make -j1"),
+    ],
+)
+def test_the_doctors_own_log_is_told_by_its_head(tmp_path: Path, head: str, step: str):
+    report = told(tmp_path, f"{head}\nc++: fatal error: Killed signal terminated program cc1plus\n")
+    assert report.judgement is not None
+    assert step in report.judgement.findings[0].next_step
+
+
 def test_causes_are_not_sorted_by_their_numbers(tmp_path: Path):
     report = told(tmp_path, "a.cc:1:1: error: x [-Werror=array-bounds]\nsh: 1: cmake: not found\n")
     assert report.judgement is not None
