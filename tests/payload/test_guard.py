@@ -290,7 +290,8 @@ def test_what_ideepdoctor_built_is_corrected_as_its_release(world: World, by: st
     """By its attribute, or by the folder of its metadata: ideep4py 1.x has no attribute."""
     version = "2.0.0.post3+doctor.v4.znver4"
     text = IDEEP.replace("2.0.0.post3", version)
-    world.write("ideep4py", text if by == "__version__" else text.replace("__version__ =", "unsaid ="))
+    (world.folder / "ideep4py.py").unlink()
+    world.write("ideep4py.__init__", text if by == "__version__" else text.replace("__version__ =", "unsaid ="))
     (world.folder / f"ideep4py-{version}.dist-info").mkdir()
     told, _ = world.run("import _ideepdoctor_guard, chainer")
     assert told["status"]["versions"]["ideep4py"] == "2.0.0.post3"
