@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -226,7 +227,9 @@ def _report(session: Session, request: BuildRequest, before: Report, done: Done)
     }
     how = "proved: smoke and certify are right in a fresh environment" if wheel.proof else "NOT PROVED (--no-verify)"
     verdict = f"BUILT: {wheel.name}{' (kept from an earlier build)' if outcome.from_cache else ''}; {how}"
-    steps = [f"use it: ideepdoctor setup --wheelhouse {request.output}", f"or: pip install {wheel.path}"]
+    minor = "" if before.facts is None else f" --python {before.facts.python.minor}"
+    use = f"use it: ideepdoctor setup{minor} --wheelhouse {shlex.quote(request.output)}"
+    steps = [use, f"or: pip install {shlex.quote(wheel.path)}"]
     if before.facts is not None and before.facts.build is not None and (more := worth_trying(before.facts.build)):
         steps.append(more)
     extra = {"build": data, "verdict": verdict, "next": steps}

@@ -136,7 +136,8 @@ def test_a_wheel_is_reported_with_all_that_is_true_of_it(scene: Scene) -> None:
     assert data["source"].endswith("/ideep.git") and data["ref"] == "8800808"
     assert Path(data["log"]).is_file() and "ideepdoctor build --fresh --mkl none" in Path(data["log"]).read_text()
     assert report.extra["verdict"].startswith("BUILT: ideep4py-2.0.0.post3+doctor.v4.znver4")
-    assert report.extra["next"][0] == f"use it: ideepdoctor setup --wheelhouse {scene.folder / 'wheelhouse'}"
+    use = f"use it: ideepdoctor setup --python 3.11 --wheelhouse {scene.folder / 'wheelhouse'}"
+    assert report.extra["next"][0] == use
     assert summarize(report).exit_code == 0 and scene.works == []
     assert scene.builds[0].request.jobs == len(facts_on("py311-nothing").limits.affinity_cpus or ())
 
