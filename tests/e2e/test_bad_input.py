@@ -105,7 +105,7 @@ def test_a_python_without_a_wheel_names_the_nearest_that_has_one(work, alone):
     nothing_left(work, Path(alone["IDEEPDOCTOR_STATE_DIR"]))
 
 
-@pytest.mark.parametrize("version", ["3.7", "2.7"])
+@pytest.mark.parametrize("version", ["3.7", pytest.param("2.7", marks=pytest.mark.slow)])
 def test_no_network_and_nothing_in_the_cache(work, alone, tmp_path, version):
     names = ("UV_CACHE_DIR", "PIP_CACHE_DIR", "XDG_CACHE_HOME", "IDEEPDOCTOR_CACHE_DIR")
     empty = {name: str(tmp_path / name.lower()) for name in names}
@@ -114,7 +114,7 @@ def test_no_network_and_nothing_in_the_cache(work, alone, tmp_path, version):
     nothing_left(work, Path(alone["IDEEPDOCTOR_STATE_DIR"]))
 
 
-@pytest.mark.parametrize("version", ["3.7", "2.7"])
+@pytest.mark.parametrize("version", ["3.7", pytest.param("2.7", marks=pytest.mark.slow)])
 def test_no_network_but_everything_in_the_cache(made, work, alone, version):
     _, first = made(version)
     assert first.code == 0, first.stdout + first.stderr

@@ -41,7 +41,10 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("command", [("fix",), ("setup", "--in-place")], ids=["fix", "setup"])
+IN_PLACE = pytest.param(("setup", "--in-place"), id="setup", marks=pytest.mark.slow)
+
+
+@pytest.mark.parametrize("command", [pytest.param(("fix",), id="fix"), IN_PLACE])
 @pytest.mark.parametrize("case", CASES)
 def test_mended_by_hash_and_given_back(broken_copy, case, command):
     breaks, code = CASES[case]

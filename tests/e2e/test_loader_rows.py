@@ -152,6 +152,11 @@ def by_id(*names: str) -> list[Row]:
     return [next(row for row in ROWS if row.id == name) for name in names]
 
 
+def main_and_slow(*names: str, slow: tuple[str, ...]) -> list[Any]:
+    others = [pytest.param(row, id=row.id, marks=pytest.mark.slow) for row in by_id(*slow)]
+    return [*(pytest.param(row, id=row.id) for row in by_id(*names)), *others]
+
+
 def exported(situation: Situation, source: Path) -> None:
     """Move the variables of a situation to the end of its environment's activation script, which becomes its own."""
     script = situation.environment / "bin" / "activate"
@@ -160,7 +165,7 @@ def exported(situation: Situation, source: Path) -> None:
     script.write_text(text + lines)
 
 
-@pytest.mark.parametrize("row", by_id("5-0.12", "6-0.19"), ids=lambda row: row.id)
+@pytest.mark.parametrize("row", main_and_slow("5-0.12", slow=("6-0.19",)))
 def test_row_whose_variable_stands_in_the_activation_script(
     lab: Lab, broken_copy: Callable[..., Path], row: Row, tmp_path: Path
 ) -> None:
@@ -185,7 +190,7 @@ def given_back(environment: Path, mended: Answer, before: dict[str, dict[str, An
     assert manifest(str(environment)) == before
 
 
-@pytest.mark.parametrize("row", by_id("15", "17-0.19", "19", "20", "21", "22"), ids=lambda row: row.id)
+@pytest.mark.parametrize("row", main_and_slow("15", "19", "22", slow=("17-0.19", "20", "21")))
 def test_fix_of_row(lab: Lab, broken_copy: Callable[..., Path], row: Row, tmp_path: Path) -> None:
     with lab.made(row, lambda: broken_copy("3.7")) as situation:
         environment = situation.environment

@@ -36,7 +36,7 @@ def test_setup_ends_in_a_proved_environment_with_nothing_wrong(made, version):
     assert f"Python {version}" in answer.document["verdict"]
 
 
-@pytest.mark.parametrize("version", ["2.7", "3.7"])
+@pytest.mark.parametrize("version", [pytest.param("2.7", marks=pytest.mark.slow), "3.7"])
 def test_without_the_guard_setup_names_every_hazard_and_fails(made, version, tmp_path):
     made("3.7")  # its downloads
     env = tmp_path / "env"

@@ -57,7 +57,7 @@ def is_intel() -> bool:
 
 
 @pytest.mark.usefixtures("unguarded")
-@pytest.mark.parametrize("version", ["2.7", "3.6", "3.7"])
+@pytest.mark.parametrize("version", [pytest.param("2.7", marks=pytest.mark.slow), "3.6", "3.7"])
 def test_a_clean_install_is_used_fast_and_not_healthy(made: Made, version: str) -> None:
     seen = smoke(python_of(made, version), timing=True)
     assert seen.failure == ""
@@ -110,7 +110,7 @@ def test_wrong_batch_normalization_is_found_where_it_is_and_nowhere_else(made: M
     assert all((check.max_relative_error or 1) > 0.01 for check in checks if check.status == "wrong")
 
 
-@pytest.mark.parametrize("version", ["2.7", "3.6"])
+@pytest.mark.parametrize("version", [pytest.param("2.7", marks=pytest.mark.slow), "3.6"])
 def test_chainer_4_with_its_own_ideep_has_few_faults(made: Made, version: str, monkeypatch: pytest.MonkeyPatch) -> None:
     python = python_of(made, version, "--stack", "chainer4.5.0-ideep4py1.0.4")
     seen = smoke(python, threads=3)

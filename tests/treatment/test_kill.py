@@ -151,7 +151,9 @@ def test_a_run_whose_rollback_was_begun_is_never_called_whole(tmp_path, command)
 
 
 @pytest.mark.parametrize("moment", MOMENTS)
-@pytest.mark.parametrize(("command", "at"), [("apply", 12), ("apply", 45), ("setup", 9)])
+@pytest.mark.parametrize(
+    ("command", "at"), [("apply", 12), pytest.param("apply", 45, marks=pytest.mark.slow), ("setup", 9)]
+)
 def test_a_resume_that_is_killed_can_be_called_again_or_undone(tmp_path, command, at, moment):
     whole = undisturbed(tmp_path, command)
     for number in range(1, MOST):

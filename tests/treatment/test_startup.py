@@ -7,10 +7,10 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 
@@ -87,14 +87,22 @@ class Environment:
         }
 
 
+Kind = TypeVar("Kind", bound=Environment)
+
+
+def made_or_skipped(kind: Callable[[str, Path], Kind], version: str, folder: Path) -> Kind:
+    """An environment of this version; a test of one that nobody must have is skipped where it is not there."""
+    try:
+        return kind(version, folder)
+    except pytest.fail.Exception:
+        if version in MUST_HAVE:
+            raise
+        pytest.skip(f"no CPython {version} on this machine")
+
+
 @pytest.fixture(params=VERSIONS)
 def environment(request: pytest.FixtureRequest, tmp_path: Path) -> Environment:
-    try:
-        return Environment(request.param, tmp_path)
-    except pytest.fail.Exception:
-        if request.param in MUST_HAVE:
-            raise
-        pytest.skip(f"no CPython {request.param} on this machine")
+    return made_or_skipped(Environment, request.param, tmp_path)
 
 
 def marked(answer: dict[str, str]) -> set[str]:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.treatment.test_startup import made_or_skipped
 from tests.treatment.test_startup_order import Ordered
 
 CHAINER = """
@@ -33,7 +34,7 @@ TABLE |= {"complex": ["F", "D", "G"]}
 
 @pytest.fixture(params=["3.11", "3.12", "3.13", "3.14"])
 def environment(request: pytest.FixtureRequest, tmp_path: Path) -> Ordered:
-    made = Ordered(request.param, tmp_path)
+    made = made_or_skipped(Ordered, request.param, tmp_path)
     made.package("numpy", NUMPY.replace("VERSION", "'2.2.6'"))
     made.package("chainer", CHAINER)
     for folder, text in (("functions", "from chainer.functions.array import as_strided\n"), ("functions/array", "")):

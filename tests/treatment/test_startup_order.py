@@ -11,7 +11,7 @@ import pytest
 
 from ideepdoctor.treatment.startup import MODULE, module_text, startup_files
 from ideepdoctor.treatment.variables import Variable
-from tests.treatment.test_startup import CHOSEN, MUST_HAVE, VERSIONS, Environment
+from tests.treatment.test_startup import CHOSEN, VERSIONS, Environment, made_or_skipped
 
 RECORD = "import sys\nsys.order = getattr(sys, 'order', []) + [__name__]\n"
 SHOW = "; import sys, json; print(json.dumps(getattr(sys, 'order', [])))"
@@ -57,12 +57,7 @@ class Ordered(Environment):
 
 @pytest.fixture(params=VERSIONS)
 def environment(request: pytest.FixtureRequest, tmp_path: Path) -> Ordered:
-    try:
-        made = Ordered(request.param, tmp_path)
-    except pytest.fail.Exception:
-        if request.param in MUST_HAVE:
-            raise
-        pytest.skip(f"no CPython {request.param} on this machine")
+    made = made_or_skipped(Ordered, request.param, tmp_path)
     made.install(CHOSEN, ("torch",))
     return made
 
