@@ -56,15 +56,6 @@ app = typer.Typer(
 )
 
 
-app.add_typer(bench_app)
-app.command("tune")(tune_command)
-app.command("build")(build_command)
-app.command("diff")(diff_command)
-app.command("report")(report_command)
-for _command in PACKAGE_COMMANDS:
-    app.command()(_command)
-
-
 class Exports(StrEnum):
     """What ``env`` can print."""
 
@@ -522,6 +513,16 @@ def schema(
     from ideepdoctor.commands.explain import schema as command
 
     run_command("schema", lambda session: command(), Output(Format.TEXT, output))
+
+
+# Below the others: --help lists commands in the order in which they come, and setup is what most people want.
+app.add_typer(bench_app)
+app.command("tune")(tune_command)
+for _command in PACKAGE_COMMANDS:
+    app.command()(_command)
+app.command("build")(build_command)
+app.command("diff")(diff_command)
+app.command("report")(report_command)
 
 
 def main(arguments: list[str] | None = None) -> NoReturn:

@@ -20,7 +20,7 @@ from ideepdoctor.model.build import BuildRequest, March
 from ideepdoctor.model.facts import Facts
 from ideepdoctor.model.findings import Severity
 from ideepdoctor.model.plan import PackageSource
-from ideepdoctor.model.report import Report
+from ideepdoctor.model.report import Failure, Report
 from ideepdoctor.render.build import lines, plan_lines
 from ideepdoctor.targets.target import Target
 from ideepdoctor.treatment.state import cache_folder, existing_ancestor
@@ -31,6 +31,10 @@ if TYPE_CHECKING:
 
 DEFAULT_OUTPUT = "wheelhouse"
 _MKL_WORDS = ("wheel", "none", "auto")
+
+_BY_NETWORK = {"IDP805", "IDP806", "IDP808"}
+"""The network's own rule, and those of the tools that it brings."""
+_UNREACHABLE = Failure(CouldNotCheck.code, "the network is needed and not there", "", int(CouldNotCheck.exit_code))
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +84,12 @@ def build(session: Session, options: BuildOptions) -> Report:
     jobs = _jobs(facts, request)
     judgement = judge_all(facts, build_codes())
     before = Report("build", facts=facts, judgement=judgement)
-    if any(item.severity is Severity.ERROR for item in judgement.findings):
-        return replace(before, extra={"verdict": "nothing was changed", "build": _asked(request)})
+    errors = {item.code for item in judgement.findings if item.severity is Severity.ERROR}
+    if errors:
+        # A network that is not there says nothing of this machine: the exit code is that of what could not be checked.
+        failure = _UNREACHABLE if "IDP808" in errors <= _BY_NETWORK else None
+        extra = {"verdict": "nothing was changed", "build": _asked(request)}
+        return replace(before, failure=failure, extra=extra)
     request = replace(request, jobs=jobs.count)
     if options.dry_run:
         data = {**_asked(request), "jobs": asdict(jobs), "cache": cache_folder(session.environ)}

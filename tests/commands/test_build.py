@@ -169,11 +169,11 @@ def test_a_source_that_is_kept_needs_no_network(scene: Scene) -> None:
     from ideepdoctor.builder.trees import source_key
 
     scene.facts = replace(FINE, network="Could not resolve host")
-    assert summarize(build(scene)).exit_code == 1
+    assert summarize(build(scene)).exit_code == 3
     store = Store(RealSystem(), str(scene.folder / "cache" / "build"), lambda _: None)
     store.provide("source", str(source_key(scene.asked[0])), lambda _: {})
     assert summarize(build(scene)).exit_code == 0
-    assert summarize(build(scene, fresh=True)).exit_code == 1
+    assert summarize(build(scene, fresh=True)).exit_code == 3
 
 
 def test_without_a_network_it_takes_an_archive_and_a_wheelhouse(scene: Scene) -> None:
@@ -193,7 +193,7 @@ def test_without_a_network_it_takes_an_archive_and_a_wheelhouse(scene: Scene) ->
     with pytest.raises(CouldNotCheck, match="no wheelhouse"):
         build(scene, files=SourceOptions(wheelhouse="nowhere"))
     # With a network an unreachable index ends it before it begins.
-    assert summarize(build(scene, source="ideep")).exit_code == 1
+    assert summarize(build(scene, source="ideep")).exit_code == 3
 
 
 def test_folders_are_those_of_the_person(scene: Scene) -> None:
