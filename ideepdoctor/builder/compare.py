@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.resources import as_file, files
+from statistics import median
 from typing import TYPE_CHECKING
 
 from ideepdoctor.builder.mkl import AUTO, NONE, WHEEL
@@ -31,7 +32,10 @@ NETS = (("conv", 8), ("alexnet", 8))
 MODELS = ("linear", "dropout")
 BLOCKS = 7
 SECONDS = 0.7
-ROUNDS = 3
+ROUNDS = 4
+"""Each in new processes: where a process happens to lie in memory can cost it 10 % of a dropout, from its first step to
+its last, which no number of steps of one process shows."""
+_SEVERAL = 3
 _FILE = "compare_nets.py"
 
 Tell = Callable[[str], None]
@@ -45,11 +49,25 @@ class Measured:
         work: its name.
         ratio: of the times, below 1: faster without MKL; None: it was not measured.
         failed: how the one without MKL failed where the other did not; empty: it did not.
+        rounds: the same ratio of each round alone.
     """
 
     work: str
     ratio: Interval | None
     failed: str = ""
+    rounds: tuple[float, ...] = ()
+
+    @property
+    def interval(self) -> Interval | None:
+        """What is known of the ratio: of three rounds and more their range, for processes differ more than steps do."""
+        if self.ratio is None or len(self.rounds) < _SEVERAL:
+            return self.ratio
+        return Interval(min(self.rounds), median(self.rounds), max(self.rounds))
+
+    @property
+    def slower(self) -> bool:
+        """Whether it is surely slower without MKL."""
+        return self.interval is not None and self.interval.low > SLOWER
 
 
 def choose(
@@ -146,6 +164,7 @@ def measure(
         EngineSpec(NONE, "Chainer + iDeep, without MKL", "ideep", without, options=options),
     )
     rows: dict[tuple[str, str], Row] = {}
+    alone: dict[str, tuple[float, ...]] = {}
     found: tuple[Measured, ...] = ()
     with as_file(files("ideepdoctor") / "payload" / _FILE) as path:
         plans = [Plan(specs, ((net, batch),), blocks, seconds) for net, batch in nets]
@@ -155,12 +174,15 @@ def measure(
         for _ in range(rounds):
             for plan in plans:
                 bench.plan = plan
-                for (kind, work, _), row in bench.go().rows.items():
-                    if work == plan.nets[0][0]:
-                        rows[kind, work] = _joined(rows.get((kind, work)), row)
+                here = plan.nets[0][0]
+                fresh = {kind: row for (kind, work, _), row in bench.go().rows.items() if work == here}
+                rows |= {(kind, here): _joined(rows.get((kind, here)), row) for kind, row in fresh.items()}
+                if all(kind in fresh and fresh[kind].measured for kind in (WHEEL, NONE)):
+                    alone[here] = (*alone.get(here, ()), ratio(fresh[NONE], fresh[WHEEL]).median)
             unused = bench.measured.unused
             works = [plan.nets[0][0] for plan in plans]
-            found = tuple(_compared(work, rows.get((WHEEL, work)), rows.get((NONE, work)), unused) for work in works)
+            compared = (_compared(work, rows.get((WHEEL, work)), rows.get((NONE, work)), unused) for work in works)
+            found = tuple(replace(item, rounds=alone.get(item.work, ())) for item in compared)
             if settled(found):
                 break
     return found
@@ -189,9 +211,12 @@ def _compared(work: str, base: Row | None, other: Row | None, unused: Sequence[s
 
 def settled(measured: Sequence[Measured]) -> bool:
     """Whether more of the same would hardly change the choice: something failed, or is surely slower, or nothing is."""
-    ratios = [item.ratio for item in measured if item.ratio is not None]
-    if not ratios or any(item.failed for item in measured) or any(item.low > SLOWER for item in ratios):
+    ratios = [item.interval for item in measured if item.interval is not None]
+    if not ratios or any(item.failed for item in measured):
         return True
+    slower = [item for item in measured if item.slower]
+    if slower:
+        return all(not item.rounds or len(item.rounds) >= ROUNDS for item in slower)
     return not geometric_mean(ratios).low <= SLOWER < geometric_mean(ratios).high
 
 
@@ -210,12 +235,12 @@ def _decided(measured: Sequence[Measured]) -> tuple[str, str]:
     failed = next((item for item in measured if item.failed), None)
     if failed is not None:
         return WHEEL, f"without MKL {failed.work} failed: {failed.failed[:200]}"
-    known = [(item.work, item.ratio) for item in measured if item.ratio is not None]
+    known = [(item.work, item.interval) for item in measured if item.interval is not None]
     if not known:
         return WHEEL, "nothing could be measured"
     names, mean = ", ".join(work for work, _ in known), geometric_mean([found for _, found in known])
     said = f"{mean.median:.2f} times the time of MKL's ({mean.low:.2f} to {mean.high:.2f}; {names})"
-    slow = [f"{work} {found.median:.2f}" for work, found in known if found.low > SLOWER]
+    slow = [f"{item.work} {item.interval.median:.2f}" for item in measured if item.interval and item.slower]
     if slow:
         return WHEEL, f"without MKL slower: {', '.join(slow)}; all in all {said}"
     if mean.high > SLOWER:

@@ -255,3 +255,14 @@ def test_the_line_is_for_processors_that_mkl_was_not_made_for() -> None:
 def test_the_line_from_the_facts_of_a_machine(vendor: str, there: bool) -> None:
     facts = facts_on("py37-healthy")
     assert bool(worth_trying(replace(facts, cpu=replace(facts.cpu, vendor=vendor)))) is there
+
+
+def test_rounds_that_differ_more_than_steps_tell_nothing() -> None:
+    """As one environment against itself was measured: a process that lies badly in memory, and three that do not."""
+    sure = Interval(1.03, 1.10, 1.25)
+    seen = Measured("dropout", sure, rounds=(1.66, 0.993, 1.048, 1.004))
+    assert not seen.slower and seen.interval == Interval(0.993, (1.004 + 1.048) / 2, 1.66)
+    kind, reason = decide((seen, Measured("linear", Interval(0.99, 1.0, 1.01), rounds=(0.996, 0.987, 1.011, 1.001))))
+    assert kind == "wheel" and "perhaps slower" in reason
+    assert Measured("dropout", sure, rounds=(1.05, 1.10, 1.08, 1.2)).slower
+    assert not settled((Measured("dropout", sure, rounds=(1.10,)),)) and settled((Measured("dropout", sure),))
