@@ -9,7 +9,7 @@ from typing import Any
 from ideepdoctor.commands.session import judge_all
 from ideepdoctor.facts.compare import Change, Difference, Explained, compare
 from ideepdoctor.facts.serialize import load_facts
-from ideepdoctor.model.findings import Finding
+from ideepdoctor.model.findings import Finding, Judgement
 from ideepdoctor.model.report import Report
 from ideepdoctor.model.summary import versions
 
@@ -38,7 +38,7 @@ def diff(first: str, second: str) -> Report:
     return Report(
         "diff",
         facts=after,
-        judgement=type(found.judgement)(findings=new, unknown=found.judgement.unknown, ok=found.judgement.ok),
+        judgement=Judgement(findings=new, unknown=found.judgement.unknown, ok=found.judgement.ok),
         body=(f"  compared {first}: {versions(before)}", f"  with     {second}: {versions(after)}", *_lines(found)),
         extra={"diff": _data(found, first, second)},
     )

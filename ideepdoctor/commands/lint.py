@@ -17,6 +17,7 @@ from ideepdoctor.lint.registry import LINT_CHECKS
 from ideepdoctor.lint.source import Place, Source, Unreadable, read
 from ideepdoctor.model.findings import Judgement, Severity
 from ideepdoctor.model.report import Report
+from ideepdoctor.model.words import counted
 
 _SHOWN = 20
 """Unreadable files that an error names; more are counted."""
@@ -130,19 +131,15 @@ def _unread_lines(unread: Sequence[Unread]) -> list[str]:
 def _closing(programs: Sequence[_Program], unread: Sequence[Unread]) -> str:
     findings = [item.finding for program in programs for item in program.linted.found]
     counts = {severity: sum(item.severity is severity for item in findings) for severity in Severity}
-    parts = [_count(number, _WORDS[severity]) for severity, number in counts.items() if number]
+    parts = [counted(number, _WORDS[severity]) for severity, number in counts.items() if number]
     suppressed = sum(program.linted.suppressed for program in programs)
     ignored = sum(program.linted.ignored for program in programs)
     rest = [
         *([f"{suppressed} silenced by noqa"] if suppressed else []),
-        *([f"{_count(ignored, 'file')} ignored by a comment"] if ignored else []),
+        *([f"{counted(ignored, 'file')} ignored by a comment"] if ignored else []),
         *([f"{len(unread)} NOT read"] if unread else []),
     ]
-    return "; ".join([f"{', '.join(parts) or 'no fault seen'} in {_count(len(programs), 'file')}", *rest])
-
-
-def _count(number: int, word: str) -> str:
-    return f"{number} {word}{'' if number == 1 else 's'}"
+    return "; ".join([f"{', '.join(parts) or 'no fault seen'} in {counted(len(programs), 'file')}", *rest])
 
 
 def _data(programs: Sequence[_Program], unread: Sequence[Unread]) -> dict[str, Any]:

@@ -83,7 +83,8 @@ def compare(first: Facts, second: Facts, judge: Judge) -> Difference:
         second: of the later day, or of the machine where it does not.
         judge: applies the rules.
     """
-    before, after = _units(_moved(first)), _units(_moved(second))
+    then, now = _moved(first), _moved(second)
+    before, after = _units(then), _units(now)
     changes = tuple(
         Change(what, before.get(what), after.get(what), what.split(" ")[0] in _SYMPTOMS)
         for what in sorted({*before, *after})
@@ -93,7 +94,7 @@ def compare(first: Facts, second: Facts, judge: Judge) -> Difference:
     judgement = judge(second)
     has = _by_fingerprint(judgement, second)
     causes = [item.what for item in changes if not item.symptom]
-    without = _Without(first, second, judge)
+    without = _Without(then, now, _places(second), judge)
     new = tuple(
         Explained(finding, _because(digest, causes, without)) for digest, finding in has.items() if digest not in had
     )
@@ -104,9 +105,11 @@ def compare(first: Facts, second: Facts, judge: Judge) -> Difference:
 class _Without:
     """The findings of the second facts with some changes taken back; each set is judged once."""
 
-    def __init__(self, first: Facts, second: Facts, judge: Judge) -> None:
-        self._first, self._second, self._judge = _moved(first), _moved(second), judge
-        self._back = tuple((name, path) for path, name in _places(second))
+    def __init__(
+        self, first: Mapping[str, Any], second: Mapping[str, Any], places: tuple[tuple[str, str], ...], judge: Judge
+    ) -> None:
+        self._first, self._second, self._judge = first, second, judge
+        self._back = tuple((name, path) for path, name in places)
         self._known: dict[frozenset[str], frozenset[str]] = {}
 
     def __call__(self, changes: frozenset[str]) -> frozenset[str]:

@@ -21,6 +21,7 @@ _ALERTS = {
     "dark": {"error": "#ff8a80", "warning": "#f2b84b", "note": "#7cc4ff"},
 }
 """Colours beside the text that says the same; each has 4.5 to 1 against its ground."""
+_UNJUDGED = (Level.FAILED, Level.UNKNOWN)
 _USED = {True: "iDeep is used", False: "iDeep is NOT used", None: "whether iDeep is used is not known"}
 _WORDS = {
     Status.HEALTHY: "No fault seen.",
@@ -109,18 +110,14 @@ def _page(report: Report, fail_on: FailOn) -> Page:
 
 
 def _entries(report: Report) -> tuple[Entry, ...]:
-    findings = {} if report.judgement is None else _by_message(report.judgement.findings)
-    return tuple(_entry(item, findings.get((item.code, item.do, item.path))) for item in problems(report))
-
-
-def _by_message(findings: tuple[Finding, ...]) -> dict[tuple[str, str, str | None], Finding]:
-    paths = [next((seen.path for seen in item.evidence if seen.path), None) for item in findings]
-    return {(item.code, item.next_step, path): item for item, path in zip(findings, paths, strict=True)}
+    # Problems that are findings stand in the findings' order.
+    findings = iter(() if report.judgement is None else report.judgement.findings)
+    return tuple(_entry(item, None if item.level in _UNJUDGED else next(findings)) for item in problems(report))
 
 
 def _entry(item: Problem, finding: Finding | None) -> Entry:
     rows: list[tuple[str, str]] = []
-    if finding is None or item.level in (Level.FAILED, Level.UNKNOWN):
+    if finding is None:
         rows.append(("because", item.message))
         rows += [("file", item.path if item.line is None else f"{item.path}:{item.line}")] if item.path else []
     else:

@@ -17,6 +17,7 @@ from ideepdoctor.model.findings import Finding, FixSafety, Judgement, Severity
 from ideepdoctor.model.plan import Install, Plan
 from ideepdoctor.model.report import Failure, Report
 from ideepdoctor.model.summary import FailOn, Status, Summary, summarize, versions
+from ideepdoctor.model.words import counted
 
 _LABEL = 8
 """Width of the first column: "skipped" and one more."""
@@ -199,15 +200,11 @@ def failure_lines(failure: Failure, *, details: bool = False) -> RenderableType:
     return Group(Text.assemble(("error", "bold red"), "  ", failure.message), _rows(rows))
 
 
-def _count(number: int, word: str) -> str:
-    return f"{number} {word}{'' if number == 1 else 's'}"
-
-
 def _closing(report: Report, summary: Summary) -> RenderableType:
     """The last lines: one that says what the whole comes to."""
-    parts = [_count(summary.errors, "error"), _count(summary.warnings, "warning")]
-    hidden = f", {_count(summary.infos, 'note')} (-v shows)" if summary.infos else ""
-    skipped = f", {_count(summary.skipped, 'check')} skipped because of them" if summary.skipped else ""
+    parts = [counted(summary.errors, "error"), counted(summary.warnings, "warning")]
+    hidden = f", {counted(summary.infos, 'note')} (-v shows)" if summary.infos else ""
+    skipped = f", {counted(summary.skipped, 'check')} skipped because of them" if summary.skipped else ""
     unknown = f", {summary.unknown} undecided" if summary.unknown else ""
     accepted = len(() if report.judgement is None else report.judgement.suppressed)
     hidden += f", {accepted} accepted (-v shows)" if accepted else ""
@@ -217,9 +214,9 @@ def _closing(report: Report, summary: Summary) -> RenderableType:
         if report.command == "libs":
             word = "no conflict seen"
         return Text.assemble((word, "bold green"), hidden)
-    counted = ", ".join(part for part in parts if not part.startswith("0 ")) or "no fault seen"
+    serious = ", ".join(part for part in parts if not part.startswith("0 ")) or "no fault seen"
     style = {Status.FINDINGS: "bold red" if summary.errors else "bold yellow"}.get(summary.status, "bold magenta")
-    last = Text.assemble((counted, style), f"{skipped}{unknown}{hidden}")
+    last = Text.assemble((serious, style), f"{skipped}{unknown}{hidden}")
     cure = _common_cure(report)
     return last if cure is None else Group(last, Text(cure))
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import io
 import sys
 import zipfile
@@ -14,6 +12,7 @@ from importlib.resources.abc import Traversable
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from ideepdoctor.builder.wheel_metadata import digest_of
 from ideepdoctor.errors import CouldNotCheck
 
 NAME = "ideepdoctor"
@@ -66,7 +65,7 @@ def own_wheel() -> tuple[str, bytes]:
             parts[f"{info}/{name}"] = text.encode("utf-8")
     tag = "py3-none-any"
     parts[f"{info}/WHEEL"] = f"Wheel-Version: 1.0\nGenerator: {NAME}\nRoot-Is-Purelib: true\nTag: {tag}\n".encode()
-    lines = [f"{name},sha256={_digest(data)},{len(data)}" for name, data in sorted(parts.items())]
+    lines = [f"{name},{digest_of(data)},{len(data)}" for name, data in sorted(parts.items())]
     parts[f"{info}/RECORD"] = ("\n".join([*lines, f"{info}/RECORD,,"]) + "\n").encode("utf-8")
     stream = io.BytesIO()
     with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -87,7 +86,3 @@ def _tree(folder: Traversable, prefix: str) -> list[tuple[str, bytes]]:
         elif not item.name.endswith((".pyc", ".pyo")):
             found.append((name, item.read_bytes()))
     return found
-
-
-def _digest(data: bytes) -> str:
-    return base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode("ascii")

@@ -96,3 +96,9 @@ def test_no_text_becomes_markup(text):
     page = read(made)
     assert [tag for tag, _ in page.found].count("script") == 1
     assert "img" not in [tag for tag, _ in page.found]
+
+
+def test_two_findings_of_one_rule_and_one_cure_keep_their_own_words():
+    both = Judgement((finding(found="the first", path=None), finding(found="the second", path=None)))
+    said = read(report(judgement=both)).all("dd")
+    assert "the first" in said and "the second" in said
