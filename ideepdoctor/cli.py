@@ -14,6 +14,7 @@ import typer
 from ideepdoctor.cli_bench import bench_app
 from ideepdoctor.cli_bench import tune as tune_command
 from ideepdoctor.cli_build import build as build_command
+from ideepdoctor.cli_fleet import app as fleet_app
 from ideepdoctor.cli_options import (
     AlsoOption,
     BaselineOption,
@@ -517,6 +518,7 @@ def schema(
 
 # Below the others: --help lists commands in the order in which they come, and setup is what most people want.
 app.add_typer(bench_app)
+app.add_typer(fleet_app)
 app.command("tune")(tune_command)
 for _command in PACKAGE_COMMANDS:
     app.command()(_command)

@@ -1,0 +1,47 @@
+"""The command group ``fleet``: commands only, as in ``cli.py``."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from ideepdoctor.cli_options import (
+    AlsoOption,
+    FailOnOption,
+    FormatOption,
+    OutputOption,
+    Threshold,
+    VerboseOption,
+    also_of,
+    run_command,
+)
+from ideepdoctor.options import Format, Output
+
+app = typer.Typer(
+    name="fleet",
+    help="Many machines: judge them, set them up, and find the odd one.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+@app.command()
+def merge(
+    paths: Annotated[
+        list[str],
+        typer.Argument(metavar="FILE...", help="Reports or facts of hosts, folders of them; - or @LIST: their names."),
+    ],
+    format: FormatOption = Format.TEXT,
+    output: OutputOption = None,
+    also: AlsoOption = None,
+    fail_on: FailOnOption = Threshold.ERROR,
+    verbose: VerboseOption = False,
+) -> None:
+    """Group the reports of many hosts by cause, and name the hosts that differ from their twins."""
+    from ideepdoctor.commands.fleet_merge import merge as command
+
+    answer = Output(format, output, fail_on, verbose, also=also_of(also))
+    run_command("fleet merge", lambda session: command(session, tuple(paths)), answer)
