@@ -37,6 +37,7 @@ from ideepdoctor.cli_options import (
     words_of,
 )
 from ideepdoctor.cli_packages import PACKAGE_COMMANDS
+from ideepdoctor.cli_recipe import recipe as recipe_command
 from ideepdoctor.cli_reports import diff as diff_command
 from ideepdoctor.cli_reports import report as report_command
 from ideepdoctor.errors import Exit
@@ -137,6 +138,8 @@ def setup(
     yes: YesOption = False,
     format: FormatOption = Format.TEXT,
     output: OutputOption = None,
+    also: AlsoOption = None,
+    baseline: BaselineOption = None,
     fail_on: FailOnOption = Threshold.ERROR,
     verbose: VerboseOption = False,
 ) -> None:
@@ -151,7 +154,11 @@ def setup(
         target_options(python, emulator), env, in_place, stack, chainer, ideep, dry_run, wanted, tune, source
     )
     options = replace(options, build=build, get_python=get_python)
-    run_command("setup", lambda session: command(session, options), Output(format, output, fail_on, verbose, yes))
+    run_command(
+        "setup",
+        lambda session: command(session, options),
+        Output(format, output, fail_on, verbose, yes, baseline=baseline, also=also_of(also, output)),
+    )
 
 
 @app.command()
@@ -187,7 +194,7 @@ def diagnose(
     options = DiagnoseOptions(
         target_options(python, emulator), facts, save_facts, quick, words_of(select), words_of(ignore)
     )
-    answer = Output(format, output, fail_on, verbose, baseline=baseline, also=also_of(also))
+    answer = Output(format, output, fail_on, verbose, baseline=baseline, also=also_of(also, output))
     run_command("diagnose", lambda session: command(session, options), answer)
 
 
@@ -205,6 +212,8 @@ def fix(
     yes: YesOption = False,
     format: FormatOption = Format.TEXT,
     output: OutputOption = None,
+    also: AlsoOption = None,
+    baseline: BaselineOption = None,
     fail_on: FailOnOption = Threshold.ERROR,
     verbose: VerboseOption = False,
 ) -> None:
@@ -215,7 +224,7 @@ def fix(
     run_command(
         "fix",
         lambda session: command(session, target, unsafe=unsafe, dry_run=dry_run, source=source),
-        Output(format, output, fail_on, verbose, yes),
+        Output(format, output, fail_on, verbose, yes, baseline=baseline, also=also_of(also, output)),
     )
 
 
@@ -227,12 +236,17 @@ def undo(
     ] = False,
     format: FormatOption = Format.TEXT,
     output: OutputOption = None,
+    also: AlsoOption = None,
     verbose: VerboseOption = False,
 ) -> None:
     """Take back what a run of the doctor did."""
     from ideepdoctor.commands.history import undo as command
 
-    run_command("undo", lambda session: command(session, journal, force=force), Output(format, output, verbose=verbose))
+    run_command(
+        "undo",
+        lambda session: command(session, journal, force=force),
+        Output(format, output, verbose=verbose, also=also_of(also, output)),
+    )
 
 
 @app.command()
@@ -240,20 +254,30 @@ def resume(
     journal: Annotated[str | None, typer.Argument(metavar="[ID]", help="Which run; none: the unfinished one.")] = None,
     format: FormatOption = Format.TEXT,
     output: OutputOption = None,
+    also: AlsoOption = None,
     verbose: VerboseOption = False,
 ) -> None:
     """Finish a run that was killed."""
     from ideepdoctor.commands.history import resume as command
 
-    run_command("resume", lambda session: command(session, journal), Output(format, output, verbose=verbose))
+    run_command(
+        "resume",
+        lambda session: command(session, journal),
+        Output(format, output, verbose=verbose, also=also_of(also, output)),
+    )
 
 
 @app.command()
-def history(format: FormatOption = Format.TEXT, output: OutputOption = None, verbose: VerboseOption = False) -> None:
+def history(
+    format: FormatOption = Format.TEXT,
+    output: OutputOption = None,
+    also: AlsoOption = None,
+    verbose: VerboseOption = False,
+) -> None:
     """List the runs that changed something."""
     from ideepdoctor.commands.history import history as command
 
-    run_command("history", command, Output(format, output, verbose=verbose))
+    run_command("history", command, Output(format, output, verbose=verbose, also=also_of(also, output)))
 
 
 @app.command()
@@ -265,13 +289,18 @@ def cpu(
     ] = None,
     format: FormatOption = Format.TEXT,
     output: OutputOption = None,
+    also: AlsoOption = None,
     verbose: VerboseOption = False,
 ) -> None:
     """Show what this CPU has, what is left of it, and what each ideep4py needs."""
     from ideepdoctor.commands.cpu import cpu as command
 
     target = target_options(python, emulator)
-    run_command("cpu", lambda session: command(session, target, why_not), Output(format, output, verbose=verbose))
+    run_command(
+        "cpu",
+        lambda session: command(session, target, why_not),
+        Output(format, output, verbose=verbose, also=also_of(also, output)),
+    )
 
 
 @app.command()
@@ -287,6 +316,8 @@ def libs(
     ] = False,
     format: FormatOption = Format.TEXT,
     output: OutputOption = None,
+    also: AlsoOption = None,
+    baseline: BaselineOption = None,
     fail_on: FailOnOption = Threshold.ERROR,
     verbose: VerboseOption = False,
 ) -> None:
@@ -295,7 +326,11 @@ def libs(
     from ideepdoctor.commands.libs import libs as command
 
     options = LibsOptions(target_options(python, emulator), deep=deep, tree=tree)
-    run_command("libs", lambda session: command(session, options), Output(format, output, fail_on, verbose))
+    run_command(
+        "libs",
+        lambda session: command(session, options),
+        Output(format, output, fail_on, verbose, baseline=baseline, also=also_of(also, output)),
+    )
 
 
 @app.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
@@ -326,6 +361,8 @@ def guard(
     yes: YesOption = False,
     format: FormatOption = Format.TEXT,
     output: OutputOption = None,
+    also: AlsoOption = None,
+    baseline: BaselineOption = None,
     fail_on: FailOnOption = Threshold.ERROR,
     verbose: VerboseOption = False,
 ) -> None:
@@ -339,7 +376,9 @@ def guard(
             return command.status(session, target)
         return command.switch(session, target, on=action is GuardAction.ENABLE)
 
-    run_command("guard", act, Output(format, output, fail_on, verbose, yes))
+    run_command(
+        "guard", act, Output(format, output, fail_on, verbose, yes, baseline=baseline, also=also_of(also, output))
+    )
 
 
 @app.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
@@ -421,6 +460,8 @@ def smoke(
     emulator: EmulatorOption = None,
     format: FormatOption = Format.TEXT,
     output: OutputOption = None,
+    also: AlsoOption = None,
+    baseline: BaselineOption = None,
     fail_on: FailOnOption = Threshold.ERROR,
     verbose: VerboseOption = False,
 ) -> None:
@@ -431,7 +472,7 @@ def smoke(
     run_command(
         "smoke",
         lambda session: command(session, target, threads=threads, timing=not no_timing),
-        Output(format, output, fail_on, verbose),
+        Output(format, output, fail_on, verbose, baseline=baseline, also=also_of(also, output)),
     )
 
 
@@ -457,6 +498,8 @@ def certify(
     emulator: EmulatorOption = None,
     format: FormatOption = Format.TEXT,
     output: OutputOption = None,
+    also: AlsoOption = None,
+    baseline: BaselineOption = None,
     fail_on: FailOnOption = Threshold.ERROR,
     verbose: VerboseOption = False,
 ) -> None:
@@ -465,7 +508,11 @@ def certify(
     from ideepdoctor.commands.certify import certify as command
 
     options = CertifyOptions(target_options(python, emulator), budget, words_of(ops), words_of(threads), model, fresh)
-    run_command("certify", lambda session: command(session, options), Output(format, output, fail_on, verbose))
+    run_command(
+        "certify",
+        lambda session: command(session, options),
+        Output(format, output, fail_on, verbose, baseline=baseline, also=also_of(also, output)),
+    )
 
 
 @app.command()
@@ -481,13 +528,19 @@ def lint(
     ] = "",
     format: FormatOption = Format.TEXT,
     output: OutputOption = None,
+    also: AlsoOption = None,
+    baseline: BaselineOption = None,
     fail_on: FailOnOption = Threshold.ERROR,
 ) -> None:
     """Say from the source of programs what keeps them from iDeep or is wrong with it. Runs nothing of them."""
     from ideepdoctor.commands.lint import LintOptions, lint_sources
 
-    options = LintOptions(tuple(paths), words_of(select), words_of(ignore))
-    run_command("lint", lambda session: lint_sources(session, options), Output(format, output, fail_on))
+    options = LintOptions(tuple(paths), words_of(select), words_of(ignore), baseline)
+    run_command(
+        "lint",
+        lambda session: lint_sources(session, options),
+        Output(format, output, fail_on, also=also_of(also, output)),
+    )
 
 
 @app.command()
@@ -498,12 +551,17 @@ def explain(
     ] = None,
     format: FormatOption = Format.TEXT,
     output: OutputOption = None,
+    also: AlsoOption = None,
     verbose: VerboseOption = False,
 ) -> None:
     """Print a rule as a document, or list the rules; or say why a build failed, by its log."""
     from ideepdoctor.commands.explain import explain as command
 
-    run_command("explain", lambda session: command(code, log), Output(format, output, verbose=verbose))
+    run_command(
+        "explain",
+        lambda session: command(code, log),
+        Output(format, output, verbose=verbose, also=also_of(also, output)),
+    )
 
 
 @app.command()
@@ -525,6 +583,7 @@ for _command in PACKAGE_COMMANDS:
 app.command("build")(build_command)
 app.command("diff")(diff_command)
 app.command("report")(report_command)
+app.command("recipe")(recipe_command)
 
 
 def main(arguments: list[str] | None = None) -> NoReturn:

@@ -13,7 +13,7 @@ MODULES = sorted(
     path.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob("*.py") if path.parent.name != "payload"
 )
 
-PURE_FOLDERS = ("rules/", "model/", "stacks/", "render/", "lint/")
+PURE_FOLDERS = ("rules/", "model/", "stacks/", "render/", "lint/", "recipes/")
 PURE_FILES = (
     "builder/environment.py",
     "builder/jobs.py",
@@ -50,6 +50,7 @@ COMMAND_LINE = (
     "cli_fleet.py",
     "cli_options.py",
     "cli_packages.py",
+    "cli_recipe.py",
     "cli_reports.py",
     "terminal.py",
 )
