@@ -14,6 +14,7 @@ import typer
 from ideepdoctor.cli_bench import bench_app
 from ideepdoctor.cli_bench import tune as tune_command
 from ideepdoctor.cli_build import build as build_command
+from ideepdoctor.cli_common import CommonTyper
 from ideepdoctor.cli_fleet import app as fleet_app
 from ideepdoctor.cli_options import (
     AlsoOption,
@@ -47,14 +48,10 @@ if TYPE_CHECKING:
     from ideepdoctor.commands.session import Session
     from ideepdoctor.model.report import Report
 
-app = typer.Typer(
+app = CommonTyper(
     name="ideepdoctor",
     help="Installer and environment doctor for Chainer with Intel iDeep (ideep4py) on CPUs.",
     no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-    context_settings={"help_option_names": ["-h", "--help"]},
 )
 
 
@@ -572,6 +569,16 @@ def schema(
     from ideepdoctor.commands.explain import schema as command
 
     run_command("schema", lambda session: command(), Output(Format.TEXT, output))
+
+
+@app.command()
+def probe(
+    output: OutputOption = None,
+) -> None:
+    """Write one script for where no doctor runs: python probe.py > facts.json; then diagnose --facts facts.json."""
+    from ideepdoctor.commands.diagnose import bare as command
+
+    run_command("probe", lambda session: command(), Output(Format.TEXT, output))
 
 
 # Below the others: --help lists commands in the order in which they come, and setup is what most people want.

@@ -6,7 +6,10 @@ from typing import Annotated
 
 import typer
 
+from ideepdoctor.cli_common import CommonTyper
 from ideepdoctor.cli_options import (
+    AlsoOption,
+    BaselineOption,
     DryRunOption,
     EmulatorOption,
     FailOnOption,
@@ -16,19 +19,17 @@ from ideepdoctor.cli_options import (
     Threshold,
     VerboseOption,
     YesOption,
+    also_of,
     run_command,
     target_options,
     words_of,
 )
 from ideepdoctor.options import Format, Output
 
-bench_app = typer.Typer(
+bench_app = CommonTyper(
     name="bench",
     help="Measure Chainer's engines side by side; compare, keep and draw what was measured.",
-    add_completion=False,
-    rich_markup_mode=None,
     invoke_without_command=True,
-    context_settings={"help_option_names": ["-h", "--help"]},
 )
 
 
@@ -70,7 +71,7 @@ def bench(
         str | None, typer.Option("--chart", envvar="IDEEPDOCTOR_CHART", help="Draw it: FILE.html, .svg or .png.")
     ] = None,
     baseline: Annotated[
-        str | None, typer.Option("--baseline", envvar="IDEEPDOCTOR_BASELINE", help="Run or file to compare with.")
+        str | None, typer.Option("--baseline", envvar="IDEEPDOCTOR_BENCH_BASELINE", help="Run or file to compare with.")
     ] = None,
     fail_if_slower: Annotated[
         str | None,
@@ -83,6 +84,7 @@ def bench(
     yes: YesOption = False,
     format: FormatOption = Format.TEXT,
     output: OutputOption = None,
+    also: AlsoOption = None,
     fail_on: FailOnOption = Threshold.ERROR,
     verbose: VerboseOption = False,
 ) -> None:
@@ -108,7 +110,11 @@ def bench(
         chart,
         keep,
     )
-    run_command("bench", lambda session: command(session, options), Output(format, output, fail_on, verbose, yes))
+    run_command(
+        "bench",
+        lambda session: command(session, options),
+        Output(format, output, fail_on, verbose, yes, also=also_of(also, output)),
+    )
 
 
 def tune(
@@ -128,6 +134,8 @@ def tune(
     yes: YesOption = False,
     format: FormatOption = Format.TEXT,
     output: OutputOption = None,
+    also: AlsoOption = None,
+    baseline: BaselineOption = None,
     fail_on: FailOnOption = Threshold.ERROR,
     verbose: VerboseOption = False,
 ) -> None:
@@ -136,7 +144,11 @@ def tune(
     from ideepdoctor.commands.tune import tune as command
 
     options = TuneOptions(target_options(python, emulator), words_of(net), batch, model, budget, dry_run)
-    run_command("tune", lambda session: command(session, options), Output(format, output, fail_on, verbose, yes))
+    run_command(
+        "tune",
+        lambda session: command(session, options),
+        Output(format, output, fail_on, verbose, yes, baseline=baseline, also=also_of(also, output)),
+    )
 
 
 FilesArgument = Annotated[
@@ -149,12 +161,17 @@ def compare(
     files: FilesArgument,
     format: FormatOption = Format.TEXT,
     output: OutputOption = None,
+    also: AlsoOption = None,
     verbose: VerboseOption = False,
 ) -> None:
     """Set results of several machines against each other."""
     from ideepdoctor.commands.bench_files import compare as command
 
-    run_command("bench compare", lambda session: command(session, files), Output(format, output, verbose=verbose))
+    run_command(
+        "bench compare",
+        lambda session: command(session, files),
+        Output(format, output, verbose=verbose, also=also_of(also, output)),
+    )
 
 
 @bench_app.command()
@@ -162,12 +179,17 @@ def history(
     run: Annotated[str | None, typer.Argument(metavar="[ID]", help="Show this run; none: list all.")] = None,
     format: FormatOption = Format.TEXT,
     output: OutputOption = None,
+    also: AlsoOption = None,
     verbose: VerboseOption = False,
 ) -> None:
     """List the runs that were kept, or show one of them."""
     from ideepdoctor.commands.bench_files import history as command
 
-    run_command("bench history", lambda session: command(session, run), Output(format, output, verbose=verbose))
+    run_command(
+        "bench history",
+        lambda session: command(session, run),
+        Output(format, output, verbose=verbose, also=also_of(also, output)),
+    )
 
 
 @bench_app.command()
@@ -180,9 +202,14 @@ def chart(
         str, typer.Option("--which", envvar="IDEEPDOCTOR_WHICH", help="Chart for svg and png; html has all.")
     ] = "",
     format: FormatOption = Format.TEXT,
+    also: AlsoOption = None,
     verbose: VerboseOption = False,
 ) -> None:
     """Draw results as a page that needs no network, or as a picture."""
     from ideepdoctor.commands.bench_files import chart as command
 
-    run_command("bench chart", lambda session: command(session, files, output, which), Output(format, verbose=verbose))
+    run_command(
+        "bench chart",
+        lambda session: command(session, files, output, which),
+        Output(format, verbose=verbose, also=also_of(also, output)),
+    )

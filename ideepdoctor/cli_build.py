@@ -7,6 +7,8 @@ from typing import Annotated
 import typer
 
 from ideepdoctor.cli_options import (
+    AlsoOption,
+    BaselineOption,
     DryRunOption,
     FailOnOption,
     FormatOption,
@@ -17,6 +19,7 @@ from ideepdoctor.cli_options import (
     VerboseOption,
     WheelhouseOption,
     YesOption,
+    also_of,
     run_command,
     source_options,
 )
@@ -65,6 +68,8 @@ def build(
     dry_run: DryRunOption = False,
     yes: YesOption = False,
     format: FormatOption = Format.TEXT,
+    also: AlsoOption = None,
+    baseline: BaselineOption = None,
     fail_on: FailOnOption = Threshold.ERROR,
     verbose: VerboseOption = False,
 ) -> None:
@@ -76,4 +81,8 @@ def build(
     options = BuildOptions(
         python, source, ref, chainer, march, mkl, mkldnn_source, jobs, made, verify, fresh, dry_run, files
     )
-    run_command("build", lambda session: command(session, options), Output(format, None, fail_on, verbose, yes))
+    run_command(
+        "build",
+        lambda session: command(session, options),
+        Output(format, None, fail_on, verbose, yes, baseline=baseline, also=also_of(also, None)),
+    )

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from ideepdoctor.cli_common import CommonTyper
 from ideepdoctor.cli_options import (
     AlsoOption,
     FailOnOption,
@@ -18,13 +19,10 @@ from ideepdoctor.cli_options import (
 )
 from ideepdoctor.options import Format, Output
 
-app = typer.Typer(
+app = CommonTyper(
     name="fleet",
     help="Many machines: judge them, set them up, and find the odd one.",
     no_args_is_help=True,
-    add_completion=False,
-    rich_markup_mode=None,
-    context_settings={"help_option_names": ["-h", "--help"]},
 )
 
 

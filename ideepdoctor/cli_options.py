@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
+from ideepdoctor.cli_common import common
 from ideepdoctor.options import Format, Output
 
 if TYPE_CHECKING:
@@ -71,9 +72,13 @@ IndexUrlOption = Annotated[
 
 def run_command(name: str, command: Callable[[Session], Report], output: Output) -> NoReturn:
     """Run a command, print its report, leave with its exit code: see ``terminal.run``."""
+    from dataclasses import replace
+
     from ideepdoctor.terminal import run
 
-    run(name, command, output)
+    told = common()
+    level = max(int(output.verbose), told.verbose)
+    run(name, command, replace(output, verbose=level, quiet=told.quiet, log_file=told.log_file))
 
 
 def target_options(python: str | None, emulator: str | None) -> TargetOptions:
@@ -101,13 +106,31 @@ def words_of(text: str) -> tuple[str, ...]:
     return tuple(word for word in text.replace(",", " ").split() if word)
 
 
-def also_of(words: list[str] | None) -> tuple[tuple[Format, str], ...]:
-    """Formats and files of ``--also``. Raises typer.BadParameter."""
+def also_of(words: list[str] | None, output: str | None) -> tuple[tuple[Format, str], ...]:
+    """Formats and files of ``--also``.
+
+    Args:
+        words: ``FORMAT:FILE`` each.
+        output: file of ``--output``; None: standard output.
+
+    Raises:
+        typer.BadParameter: no format or no file; standard output; a file that is named twice, by --output too.
+    """
+    import os
+
     found = []
+    taken = set() if output is None else {os.path.realpath(output)}
     for word in words or ():
         form, colon, path = word.partition(":")
         if form not in list(Format) or not colon or not path:
             known = ", ".join(Format)
             raise typer.BadParameter(f"{word!r} is not FORMAT:FILE with a FORMAT of {known}", param_hint="--also")
+        if path == "-":
+            said = f"{word!r} is standard output: it has what --format says (--format {form})"
+            raise typer.BadParameter(said, param_hint="--also")
+        place = os.path.realpath(path)
+        if place in taken:
+            raise typer.BadParameter(f"{path!r} is named twice: each format needs its own file", param_hint="--also")
+        taken.add(place)
         found.append((Format(form), path))
     return tuple(found)

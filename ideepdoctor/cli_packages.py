@@ -7,6 +7,8 @@ from typing import Annotated
 import typer
 
 from ideepdoctor.cli_options import (
+    AlsoOption,
+    BaselineOption,
     DryRunOption,
     EmulatorOption,
     FailOnOption,
@@ -19,6 +21,7 @@ from ideepdoctor.cli_options import (
     VerboseOption,
     WheelhouseOption,
     YesOption,
+    also_of,
     run_command,
     source_options,
     target_options,
@@ -42,6 +45,8 @@ def install(
     yes: YesOption = False,
     format: FormatOption = Format.TEXT,
     output: OutputOption = None,
+    also: AlsoOption = None,
+    baseline: BaselineOption = None,
     fail_on: FailOnOption = Threshold.ERROR,
     verbose: VerboseOption = False,
 ) -> None:
@@ -52,7 +57,7 @@ def install(
     run_command(
         "install",
         lambda session: command(session, target, spec, dry_run=dry_run, source=source),
-        Output(format, output, fail_on, verbose, yes),
+        Output(format, output, fail_on, verbose, yes, baseline=baseline, also=also_of(also, output)),
     )
 
 
@@ -70,6 +75,8 @@ def upgrade(
     yes: YesOption = False,
     format: FormatOption = Format.TEXT,
     output: OutputOption = None,
+    also: AlsoOption = None,
+    baseline: BaselineOption = None,
     fail_on: FailOnOption = Threshold.ERROR,
     verbose: VerboseOption = False,
 ) -> None:
@@ -79,7 +86,11 @@ def upgrade(
 
     source = source_options(offline, wheelhouse, index_url)
     options = MoveOptions(target_options(python, emulator), to, prune, dry_run, source)
-    run_command("upgrade", lambda session: command(session, options), Output(format, output, fail_on, verbose, yes))
+    run_command(
+        "upgrade",
+        lambda session: command(session, options),
+        Output(format, output, fail_on, verbose, yes, baseline=baseline, also=also_of(also, output)),
+    )
 
 
 def downgrade(
@@ -94,6 +105,8 @@ def downgrade(
     yes: YesOption = False,
     format: FormatOption = Format.TEXT,
     output: OutputOption = None,
+    also: AlsoOption = None,
+    baseline: BaselineOption = None,
     fail_on: FailOnOption = Threshold.ERROR,
     verbose: VerboseOption = False,
 ) -> None:
@@ -103,7 +116,11 @@ def downgrade(
 
     source = source_options(offline, wheelhouse, index_url)
     options = MoveOptions(target_options(python, emulator), to, prune, dry_run, source)
-    run_command("downgrade", lambda session: command(session, options), Output(format, output, fail_on, verbose, yes))
+    run_command(
+        "downgrade",
+        lambda session: command(session, options),
+        Output(format, output, fail_on, verbose, yes, baseline=baseline, also=also_of(also, output)),
+    )
 
 
 def wheelhouse(
@@ -134,6 +151,7 @@ def wheelhouse(
     index_url: IndexUrlOption = None,
     format: FormatOption = Format.TEXT,
     output: OutputOption = None,
+    also: AlsoOption = None,
     verbose: VerboseOption = False,
 ) -> None:
     """Put everything that a stack needs into a folder, for machines without internet."""
@@ -145,7 +163,11 @@ def wheelhouse(
     options = WheelhouseOptions(
         folder, stack, pythons, all_pythons, with_build, archive, doctor, check, index_url or None
     )
-    run_command("wheelhouse", lambda session: command(session, options), Output(format, output, verbose=verbose))
+    run_command(
+        "wheelhouse",
+        lambda session: command(session, options),
+        Output(format, output, verbose=verbose, also=also_of(also, output)),
+    )
 
 
 PACKAGE_COMMANDS = (install, upgrade, downgrade, wheelhouse)

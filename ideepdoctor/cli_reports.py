@@ -35,7 +35,7 @@ def diff(
     """Say what changed between two files of facts, and which change explains a new finding."""
     from ideepdoctor.commands.diff import diff as command
 
-    answer = Output(format, output, fail_on, verbose, also=also_of(also))
+    answer = Output(format, output, fail_on, verbose, also=also_of(also, output))
     run_command("diff", lambda _session: command(first, second), answer)
 
 
@@ -52,6 +52,7 @@ def report(
     yes: YesOption = False,
     format: FormatOption = Format.TEXT,
     output: OutputOption = None,
+    also: AlsoOption = None,
     verbose: VerboseOption = False,
 ) -> None:
     """Report what is wrong here so that it may be shown to strangers: no names, no folders, no secrets."""
@@ -59,5 +60,5 @@ def report(
     from ideepdoctor.commands.report import report as command
 
     options = ReportOptions(target_options(python, emulator), facts, share)
-    answer = Output(format, output, "never", verbose, yes)
+    answer = Output(format, output, "never", verbose, yes, also=also_of(also, output))
     run_command("report", lambda session: command(session, options), answer)

@@ -33,16 +33,20 @@ class Output:
         format: text for people, the others for machines.
         path: file to write the result to instead of standard output.
         fail_on: the mildest severity that makes the exit code 1.
-        verbose: evidence, notes and the commands that were started.
+        verbose: 1: evidence, notes and the commands that were started; 2: also times, what was read, versions.
         yes: do not ask.
         baseline: a report whose findings are known and count no more.
         also: further formats, and the files that they are written to.
+        quiet: nothing on standard error but errors.
+        log_file: file that a line of JSON is appended to for everything that happens.
     """
 
     format: Format
     path: str | None = None
     fail_on: str = "error"
-    verbose: bool = False
+    verbose: int = 0
     yes: bool = False
     baseline: str | None = None
     also: tuple[tuple[Format, str], ...] = ()
+    quiet: bool = False
+    log_file: str | None = None

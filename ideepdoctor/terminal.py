@@ -176,7 +176,7 @@ def _progress(output: Output) -> Progress:
     if _quiet_terminal(os.environ):
         from ideepdoctor.render.progress import Lines
 
-        return Lines(sys.stderr, details=output.verbose)
+        return Lines(sys.stderr, details=output.verbose > 0)
     from ideepdoctor.render.text import Spinner
 
     return Spinner()
@@ -208,7 +208,7 @@ def _print(report: Report, output: Output, fail_on: FailOn) -> None:
     else:
         from ideepdoctor.render.text import console, render
 
-        render(report, console(error=report.failure is not None), fail_on=fail_on, details=output.verbose)
+        render(report, console(error=report.failure is not None), fail_on=fail_on, details=output.verbose > 0)
 
 
 def _write_also(report: Report, output: Output, fail_on: FailOn) -> None:
@@ -229,5 +229,5 @@ def _text(report: Report, output: Output, fail_on: FailOn) -> str:
     from ideepdoctor.render.text import console, render
 
     stream = StringIO()
-    render(report, console(file=stream), fail_on=fail_on, details=output.verbose)
+    render(report, console(file=stream), fail_on=fail_on, details=output.verbose > 0)
     return stream.getvalue()

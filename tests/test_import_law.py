@@ -47,6 +47,7 @@ COMMAND_LINE = (
     "cli.py",
     "cli_bench.py",
     "cli_build.py",
+    "cli_common.py",
     "cli_fleet.py",
     "cli_options.py",
     "cli_packages.py",
