@@ -581,6 +581,16 @@ def probe(
     run_command("probe", lambda session: command(), Output(Format.TEXT, output))
 
 
+@app.command()
+def probe(
+    output: OutputOption = None,
+) -> None:
+    """Write one script for where no doctor runs: python probe.py > facts.json; then diagnose --facts facts.json."""
+    from ideepdoctor.commands.diagnose import bare as command
+
+    run_command("probe", lambda session: command(), Output(Format.TEXT, output))
+
+
 # Below the others: --help lists commands in the order in which they come, and setup is what most people want.
 app.add_typer(bench_app)
 app.add_typer(fleet_app)

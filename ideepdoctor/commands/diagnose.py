@@ -54,6 +54,13 @@ def diagnose(session: Session, options: DiagnoseOptions) -> Report:
     return Report("diagnose", facts=facts, judgement=judge_all(facts, wanted))
 
 
+def bare() -> Report:
+    """The bare probe: one script for where no doctor runs."""
+    from ideepdoctor.targets.bare import bare_probe
+
+    return Report("probe", text=bare_probe().decode("ascii"))
+
+
 def _save(session: Session, path: str, facts: Facts) -> None:
     """Write the facts so that they may be shown to strangers."""
     import platform

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, TypeVar
@@ -67,17 +68,42 @@ def validated(kind: type[Kind], text: str, what: str, hint: str) -> Kind:
 
 
 def load_facts(path: str) -> Facts:
-    """Read a file of facts. Raises UsageError: it cannot be read, is no JSON, or holds no facts (see above)."""
+    """Read facts: as ``facts_to_json`` gives them, in an envelope's ``facts``, or what the bare probe printed.
+
+    Args:
+        path: ``-`` is standard input.
+
+    Raises:
+        UsageError: it cannot be read, is no JSON, or holds no facts (see above).
+    """
+    name = "standard input" if path == "-" else path
     try:
-        data = json.loads(Path(path).read_text("utf-8"))
+        data = json.loads(_bytes_of(path).decode("utf-8-sig"))
     except OSError as error:
-        raise UsageError(f"cannot read {path}: {error.strerror}", hint=_HINT) from None
+        raise UsageError(f"cannot read {name}: {error.strerror}", hint=_HINT) from None
     except (ValueError, RecursionError) as error:
-        raise UsageError(f"{path} is no JSON file: {error}", hint=_HINT) from None
+        raise UsageError(f"{name} is no JSON file: {error}", hint=_HINT) from None
     try:
-        return facts_from_json(data)
+        return _facts_in(data)
     except UsageError as error:
-        raise UsageError(f"{path}: {error.message}", hint=error.hint, context=error.context) from None
+        raise UsageError(f"{name}: {error.message}", hint=error.hint, context=error.context) from None
+
+
+def _bytes_of(path: str) -> bytes:
+    if path != "-":
+        return Path(path).read_bytes()
+    if sys.stdin is None:
+        raise UsageError("standard input is closed: there are no facts to read", hint=_HINT)
+    return sys.stdin.buffer.read()
+
+
+def _facts_in(data: Any) -> Facts:
+    from ideepdoctor.targets.bare import is_bare, read_bare
+
+    if is_bare(data):
+        return read_bare(data)
+    held = data.get("facts") if isinstance(data, dict) and data.get("schema") != FACTS_SCHEMA else None
+    return facts_from_json(held if isinstance(held, dict) else data)
 
 
 def plain(value: Any) -> Any:
