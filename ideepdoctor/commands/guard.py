@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import textwrap
 from typing import Any
 
 from ideepdoctor.commands.session import Session, TargetOptions, carry_out, examine, find_target, judge_all
 from ideepdoctor.errors import CouldNotCheck, NotPossibleHere
+from ideepdoctor.locale import columns
 from ideepdoctor.model.facts import Facts, Guard
 from ideepdoctor.model.plan import Plan
 from ideepdoctor.model.report import Report
@@ -127,7 +127,7 @@ def _table(found: Guard) -> list[str]:
     for row in rows:
         text = row.what if row.active else f"{row.what} ({row.why_not})"
         head = f"  {'on ' if row.active else 'off'} {row.name:{width}}  {row.rule}  "
-        lines += textwrap.wrap(text, 80, initial_indent=head, subsequent_indent=" " * len(head))
+        lines += columns.wrap(text, 80, first=head, rest=" " * len(head))
     return lines
 
 

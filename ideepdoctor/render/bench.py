@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterator, Sequence
 
+from ideepdoctor.locale import columns
 from ideepdoctor.model.bench import Key, Result, Row
 from ideepdoctor.model.words import counted
 from ideepdoctor.proof.bench_bars import Chart, Comparison, short
@@ -184,6 +184,4 @@ def _scaling(result: Result, width: int) -> Iterator[str]:
 
 def _wrapped(text: str, width: int, indent: str, rest: str | None = None) -> Sequence[str]:
     after = indent + "  " if rest is None else rest
-    return textwrap.wrap(
-        text, width, initial_indent=indent, subsequent_indent=after, break_on_hyphens=False, drop_whitespace=True
-    ) or [indent.rstrip()]
+    return columns.wrap(text, width, first=indent, rest=after) or [indent.rstrip()]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any
+
+from ideepdoctor.locale import columns
 
 WIDTH = 80
 _INDENT = " " * 21
@@ -64,12 +65,12 @@ def _memory(measured: Mapping[str, float] | None) -> list[str]:
         return []
     ideep, numpy = (measured[name] / 1e6 for name in ("ideep_bytes", "numpy_bytes"))
     text = f"H13: {measured['shapes']:.0f} new shapes made the process grow by {ideep:.0f} MB (NumPy: {numpy:.0f} MB)"
-    return textwrap.wrap(f"note: {text}", WIDTH, subsequent_indent="      ")
+    return columns.wrap(f"note: {text}", WIDTH, rest="      ")
 
 
 def _unknown(files: Sequence[str]) -> list[str]:
     text = f"note: these files of Chainer speak of iDeep and nothing here tries them: {', '.join(files)}"
-    return textwrap.wrap(text, WIDTH, subsequent_indent="      ") if files else []
+    return columns.wrap(text, WIDTH, rest="      ") if files else []
 
 
 def _model(model: Mapping[str, Any]) -> list[str]:
@@ -96,4 +97,4 @@ def _model(model: Mapping[str, Any]) -> list[str]:
 
 def _wrapped(text: str, indent: str = _INDENT) -> list[str]:
     rest = indent + "  "
-    return textwrap.wrap(text, WIDTH, initial_indent=indent, subsequent_indent=rest, break_on_hyphens=False)
+    return columns.wrap(text, WIDTH, first=indent, rest=rest)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import IO
@@ -12,6 +11,7 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeEl
 from rich.text import Text
 
 from ideepdoctor import __version__
+from ideepdoctor.locale import columns, tr
 from ideepdoctor.model.facts import Facts, OpCheck, Smoke
 from ideepdoctor.model.findings import Finding, FixSafety, Judgement, Severity
 from ideepdoctor.model.plan import Install, Plan
@@ -55,7 +55,7 @@ def render(report: Report, to: Console, *, fail_on: FailOn = FailOn.ERROR, detai
     if report.facts is not None:
         to.print(_headline(report.facts))
     for line in report.body:
-        to.print(Text(line), soft_wrap=True)  # a path that is broken cannot be copied
+        to.print(Text(columns.line(line)), soft_wrap=True)  # a path that is broken cannot be copied
     if report.plan is not None:
         to.print(plan_lines(report.plan))
     if report.smoke is not None:
@@ -68,9 +68,15 @@ def render(report: Report, to: Console, *, fail_on: FailOn = FailOn.ERROR, detai
     if report.judgement is not None:
         to.print(_closing(report, summarize(report, fail_on)))
     if verdict := report.extra.get("verdict"):
-        to.print(Text(str(verdict), style="bold"))
+        _print_paragraph(to, str(verdict), "bold")
     for line in report.extra.get("next", ()):
-        to.print(Text(f"  {line}"), soft_wrap=True)  # as above
+        to.print(Text(f"  {tr(line)}"), soft_wrap=True)  # as above
+
+
+def _print_paragraph(to: Console, text: str, style: str) -> None:
+    """rich breaks lines at blanks alone, which Japanese has not."""
+    told = tr(text)
+    to.print(Text(told if told.isascii() else "\n".join(columns.wrap(text, to.width)), style=style))
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,11 +87,15 @@ class _Rows:
     indent: int
 
     def __rich_console__(self, to: Console, options: ConsoleOptions) -> RenderResult:
-        label = max([_LABEL, *(len(name) for name, value in self.pairs if value)])
+        names = [tr(name) for name, _ in self.pairs]
+        label = max(
+            [_LABEL, *(columns.width(name) for name, (_, value) in zip(names, self.pairs, strict=True) if value)]
+        )
         width = max(20, options.max_width - self.indent - label - 1)
-        for name, value in self.pairs:
-            for number, line in enumerate(textwrap.wrap(value, width, break_on_hyphens=False)):
-                yield Text.assemble(" " * self.indent, (f"{name if number == 0 else '':<{label}}", "dim"), " ", line)
+        for name, (_, value) in zip(names, self.pairs, strict=True):
+            for number, line in enumerate(columns.wrap(value, width)):
+                shown = columns.ljust(name if number == 0 else "", label)
+                yield Text.assemble(" " * self.indent, (shown, "dim"), " ", line)
 
 
 def _rows(pairs: Iterable[tuple[str, str]], indent: int = 2) -> RenderableType:
@@ -106,7 +116,7 @@ def _headline(facts: Facts) -> RenderableType:
 
 def plan_lines(plan: Plan) -> RenderableType:
     """A plan: each step with its reversibility, before anyone is asked."""
-    lines: list[RenderableType] = [Text(f"plan: {plan.title}", style="bold")]
+    lines: list[RenderableType] = [Text(tr(f"plan: {plan.title}"), style="bold")]
     for number, step in enumerate(plan.steps, 1):
         size = f", {step.size_bytes / 1e6:.0f} MB on disk" if isinstance(step, Install) and step.size_bytes else ""
         lines.append(_rows([(f"{number}.", step.title), ("", f"undo: {step.reversible}{size}")]))
@@ -146,7 +156,7 @@ def smoke_lines(smoke: Smoke, *, details: bool = False, found_below: bool = Fals
                 f"{timing.ideep_gflops:.0f} GFLOP/s",
             )
         )
-    return Group(Text("smoke test", style="bold"), _rows(pairs))
+    return Group(Text(tr("smoke test"), style="bold"), _rows(pairs))
 
 
 def describe(check: OpCheck) -> str:
@@ -167,7 +177,7 @@ def _finding_blocks(judgement: Judgement, *, details: bool) -> list[RenderableTy
             continue
         blocks.append(finding_lines(item, details=details))
     for unknown in judgement.unknown:
-        head = Text.assemble(("unknown", "bold magenta"), f"  {unknown.code}  {unknown.title}")
+        head = Text.assemble((tr("unknown"), "bold magenta"), f"  {unknown.code}  {tr(unknown.title)}")
         blocks.append(Group(head, _rows([("because", unknown.reason)])))
     if details:
         blocks.extend(_rows([("skipped", f"{item.code} because of {item.because}")], 0) for item in judgement.skipped)
@@ -180,7 +190,7 @@ def _finding_blocks(judgement: Judgement, *, details: bool) -> list[RenderableTy
 
 def finding_lines(item: Finding, *, details: bool = False) -> RenderableType:
     """A finding: found against needed, what follows, one next command, where to read more."""
-    head = Text.assemble((str(item.severity), _STYLE[item.severity]), f"  {item.code}  {item.title}")
+    head = Text.assemble((tr(str(item.severity)), _STYLE[item.severity]), f"  {item.code}  {tr(item.title)}")
     pairs = [("found", item.found), ("needed", item.needed), ("so", item.consequence), ("next", item.next_step)]
     if details:
         for seen in item.evidence:
@@ -197,7 +207,7 @@ def failure_lines(failure: Failure, *, details: bool = False) -> RenderableType:
         rows[0] = ("do", rows[0][1])
     if details:
         rows += [(name, value) for name, value in failure.context.items()]
-    return Group(Text.assemble(("error", "bold red"), "  ", failure.message), _rows(rows))
+    return Group(Text.assemble((tr("error"), "bold red"), "  ", tr(failure.message)), _rows(rows))
 
 
 def _closing(report: Report, summary: Summary) -> RenderableType:
@@ -213,12 +223,12 @@ def _closing(report: Report, summary: Summary) -> RenderableType:
         word = "no fault seen (static checks only)" if quick else "no fault seen"
         if report.command == "libs":
             word = "no conflict seen"
-        return Text.assemble((word, "bold green"), hidden)
+        return Text.assemble((tr(word), "bold green"), tr(hidden))
     serious = ", ".join(part for part in parts if not part.startswith("0 ")) or "no fault seen"
     style = {Status.FINDINGS: "bold red" if summary.errors else "bold yellow"}.get(summary.status, "bold magenta")
-    last = Text.assemble((serious, style), f"{skipped}{unknown}{hidden}")
+    last = Text.assemble((tr(serious), style), tr(f"{skipped}{unknown}{hidden}"))
     cure = _common_cure(report)
-    return last if cure is None else Group(last, Text(cure))
+    return last if cure is None else Group(last, Text(tr(cure)))
 
 
 def _common_cure(report: Report) -> str | None:
@@ -249,13 +259,13 @@ class Spinner:
 
     def step(self, index: int, total: int, title: str) -> None:
         """A step begins; ``index`` counts from 1."""
-        self._title, self._begun = f"[{index}/{total}] {title}", index - 1
+        self._title, self._begun = f"[{index}/{total}] {tr(title)}", index - 1
         self._show(self._title)
         self._bar.update(self._task, total=total, completed=index - 1)
 
     def detail(self, text: str) -> None:
         """Something happened within the step."""
-        self._show(f"{self._title}: {text}" if self._title else text)
+        self._show(f"{self._title}: {tr(text)}" if self._title else tr(text))
 
     def share(self, part: float) -> None:
         """The bar moves within the step."""
@@ -263,7 +273,7 @@ class Spinner:
 
     def note(self, text: str) -> None:
         """A line above the one that moves."""
-        self._bar.console.print(Text(text), soft_wrap=True)
+        self._bar.console.print(Text(tr(text)), soft_wrap=True)
 
     def close(self) -> None:
         """Take the line away before the result is printed."""
@@ -271,6 +281,8 @@ class Spinner:
 
     def _show(self, text: str) -> None:
         width = max(20, self._bar.console.width - 36)
-        shown = text if len(text) <= width else f"{text[: width - 3]}..."
+        shown = text
+        while columns.width(shown) > width:
+            shown = f"{shown.removesuffix('...')[:-1]}..."
         self._bar.start()
         self._bar.update(self._task, title=shown)

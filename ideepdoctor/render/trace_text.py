@@ -7,6 +7,7 @@ import textwrap
 from collections import Counter
 from collections.abc import Iterable
 
+from ideepdoctor.locale import columns, tr
 from ideepdoctor.model.trace import Cause, Change, Engine, Trace, Work
 
 WIDTH = 80
@@ -122,7 +123,7 @@ def _staying(trace: Trace, width: int) -> list[str]:
 
 
 def _indented(text: str, width: int, first: int, rest: int) -> list[str]:
-    return textwrap.wrap(text, width, initial_indent=" " * first, subsequent_indent=" " * rest, break_on_hyphens=False)
+    return columns.wrap(text, width, first=" " * first, rest=" " * rest)
 
 
 def _where(change: Change) -> str:
@@ -208,8 +209,8 @@ def _times(number: int) -> str:
 
 
 def _wrapped(label: str, text: str, width: int) -> list[str]:
-    start = f"  {label:<{_LABEL}}"
-    return textwrap.wrap(text, width, initial_indent=start, subsequent_indent=" " * len(start), break_on_hyphens=False)
+    start = f"  {columns.ljust(tr(label), _LABEL)}"
+    return columns.wrap(text, width, first=start, rest=" " * columns.width(start))
 
 
 def _cut(text: str, length: int) -> str:
