@@ -20,7 +20,7 @@ import polib
 PACKAGE = Path(__file__).parents[1] / "ideepdoctor"
 CATALOGUES = PACKAGE / "locale" / "ja"
 NOT_MESSAGES = Path(__file__).parent / "locale" / "not_messages.txt"
-"""Strings of several words that nobody reads (patterns, programs, names of files): one a line, as Python writes them."""
+"""Strings of several words that nobody reads (patterns, programs): one a line, as Python writes them."""
 
 UNREAD_CALLS = frozenset(
     {"compile", "search", "fullmatch", "match", "sub", "findall", "startswith", "endswith", "split"}
@@ -31,8 +31,8 @@ UNREAD_NAMES = frozenset(
 UNREAD_FILES = frozenset({"facts/vocabulary.py", "rules/signature_table.py", "locale/"})
 DOCUMENTED = ("rules/idp", "lint/idp")
 _UNREAD = re.compile(
-    r"^(bold|dim) |^(SELECT|INSERT|CREATE|PRAGMA|DELETE) |^(ideepdoctor( [a-z\d-]+)+( --[a-z-]+)*|(import|from|export) \S+)$"
-    r"|^(import|from) [\w, ]+;|\\[bds.(]|\(\?[:imP]|^[\w, ]+(\|[\w ]+)+$"
+    r"^(bold|dim) |^(SELECT|INSERT|CREATE|PRAGMA|DELETE) |^ideepdoctor( [a-z\d-]+)+( --[a-z-]+)*$"
+    r"|^(import|from|export) \S+$|^(import|from) [\w, ]+;|\\[bds.(]|\(\?[:imP]|^[\w, ]+(\|[\w ]+)+$"
 )
 """Styles of rich, SQL, a command alone, programs, regular expressions."""
 _WORDS = re.compile(r"[A-Za-z]{2,}")
