@@ -28,7 +28,6 @@ from ideepdoctor.cli_options import (
     OutputOption,
     PythonOption,
     Threshold,
-    VerboseOption,
     WheelhouseOption,
     YesOption,
     also_of,
@@ -138,7 +137,6 @@ def setup(
     also: AlsoOption = None,
     baseline: BaselineOption = None,
     fail_on: FailOnOption = Threshold.ERROR,
-    verbose: VerboseOption = False,
 ) -> None:
     """Make an environment in which Chainer uses iDeep, and prove it."""
     from dataclasses import replace
@@ -154,7 +152,7 @@ def setup(
     run_command(
         "setup",
         lambda session: command(session, options),
-        Output(format, output, fail_on, verbose, yes, baseline=baseline, also=also_of(also, output)),
+        Output(format, output, fail_on, yes=yes, baseline=baseline, also=also_of(also, output)),
     )
 
 
@@ -182,7 +180,6 @@ def diagnose(
     output: OutputOption = None,
     also: AlsoOption = None,
     fail_on: FailOnOption = Threshold.ERROR,
-    verbose: VerboseOption = False,
 ) -> None:
     """Say what is wrong with an environment, why, and what to do. Changes nothing."""
     from ideepdoctor.commands.diagnose import DiagnoseOptions
@@ -191,7 +188,7 @@ def diagnose(
     options = DiagnoseOptions(
         target_options(python, emulator), facts, save_facts, quick, words_of(select), words_of(ignore)
     )
-    answer = Output(format, output, fail_on, verbose, baseline=baseline, also=also_of(also, output))
+    answer = Output(format, output, fail_on, baseline=baseline, also=also_of(also, output))
     run_command("diagnose", lambda session: command(session, options), answer)
 
 
@@ -212,7 +209,6 @@ def fix(
     also: AlsoOption = None,
     baseline: BaselineOption = None,
     fail_on: FailOnOption = Threshold.ERROR,
-    verbose: VerboseOption = False,
 ) -> None:
     """Treat what diagnose finds, after asking, and check again."""
     from ideepdoctor.commands.fix import fix as command
@@ -221,7 +217,7 @@ def fix(
     run_command(
         "fix",
         lambda session: command(session, target, unsafe=unsafe, dry_run=dry_run, source=source),
-        Output(format, output, fail_on, verbose, yes, baseline=baseline, also=also_of(also, output)),
+        Output(format, output, fail_on, yes=yes, baseline=baseline, also=also_of(also, output)),
     )
 
 
@@ -234,7 +230,6 @@ def undo(
     format: FormatOption = Format.TEXT,
     output: OutputOption = None,
     also: AlsoOption = None,
-    verbose: VerboseOption = False,
 ) -> None:
     """Take back what a run of the doctor did."""
     from ideepdoctor.commands.history import undo as command
@@ -242,7 +237,7 @@ def undo(
     run_command(
         "undo",
         lambda session: command(session, journal, force=force),
-        Output(format, output, verbose=verbose, also=also_of(also, output)),
+        Output(format, output, also=also_of(also, output)),
     )
 
 
@@ -252,7 +247,6 @@ def resume(
     format: FormatOption = Format.TEXT,
     output: OutputOption = None,
     also: AlsoOption = None,
-    verbose: VerboseOption = False,
 ) -> None:
     """Finish a run that was killed."""
     from ideepdoctor.commands.history import resume as command
@@ -260,7 +254,7 @@ def resume(
     run_command(
         "resume",
         lambda session: command(session, journal),
-        Output(format, output, verbose=verbose, also=also_of(also, output)),
+        Output(format, output, also=also_of(also, output)),
     )
 
 
@@ -269,12 +263,11 @@ def history(
     format: FormatOption = Format.TEXT,
     output: OutputOption = None,
     also: AlsoOption = None,
-    verbose: VerboseOption = False,
 ) -> None:
     """List the runs that changed something."""
     from ideepdoctor.commands.history import history as command
 
-    run_command("history", command, Output(format, output, verbose=verbose, also=also_of(also, output)))
+    run_command("history", command, Output(format, output, also=also_of(also, output)))
 
 
 @app.command()
@@ -287,7 +280,6 @@ def cpu(
     format: FormatOption = Format.TEXT,
     output: OutputOption = None,
     also: AlsoOption = None,
-    verbose: VerboseOption = False,
 ) -> None:
     """Show what this CPU has, what is left of it, and what each ideep4py needs."""
     from ideepdoctor.commands.cpu import cpu as command
@@ -296,7 +288,7 @@ def cpu(
     run_command(
         "cpu",
         lambda session: command(session, target, why_not),
-        Output(format, output, verbose=verbose, also=also_of(also, output)),
+        Output(format, output, also=also_of(also, output)),
     )
 
 
@@ -316,7 +308,6 @@ def libs(
     also: AlsoOption = None,
     baseline: BaselineOption = None,
     fail_on: FailOnOption = Threshold.ERROR,
-    verbose: VerboseOption = False,
 ) -> None:
     """List every MKL, MKL-DNN and OpenMP library this target can meet: what it really is, who wins and why."""
     from ideepdoctor.commands.libs import LibsOptions
@@ -326,7 +317,7 @@ def libs(
     run_command(
         "libs",
         lambda session: command(session, options),
-        Output(format, output, fail_on, verbose, baseline=baseline, also=also_of(also, output)),
+        Output(format, output, fail_on, baseline=baseline, also=also_of(also, output)),
     )
 
 
@@ -340,14 +331,13 @@ def run(
     no_guard: Annotated[
         bool, typer.Option("--no-guard", envvar="IDEEPDOCTOR_NO_GUARD", help="Correct nothing (nor call to_intel64()).")
     ] = False,
-    verbose: VerboseOption = False,
 ) -> None:
     """Start a program with the right variables, what is known to be wrong corrected, and to_intel64() called for it."""
     from ideepdoctor.commands.run import RunOptions
     from ideepdoctor.commands.run import run as command
 
     options = RunOptions(target_options(python, None), tuple(words or ()), auto=not no_auto, guard=not no_guard)
-    run_command("run", lambda session: command(session, options), Output(Format.TEXT, verbose=verbose))
+    run_command("run", lambda session: command(session, options), Output(Format.TEXT))
 
 
 @app.command()
@@ -361,7 +351,6 @@ def guard(
     also: AlsoOption = None,
     baseline: BaselineOption = None,
     fail_on: FailOnOption = Threshold.ERROR,
-    verbose: VerboseOption = False,
 ) -> None:
     """Show, enable or disable what corrects known faults of Chainer with ideep4py."""
     from ideepdoctor.commands import guard as command
@@ -373,9 +362,7 @@ def guard(
             return command.status(session, target)
         return command.switch(session, target, on=action is GuardAction.ENABLE)
 
-    run_command(
-        "guard", act, Output(format, output, fail_on, verbose, yes, baseline=baseline, also=also_of(also, output))
-    )
+    run_command("guard", act, Output(format, output, fail_on, yes=yes, baseline=baseline, also=also_of(also, output)))
 
 
 @app.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
@@ -397,7 +384,6 @@ def trace(
     ] = None,
     format: FormatOption = Format.TEXT,
     output: OutputOption = None,
-    verbose: VerboseOption = False,
 ) -> None:
     """Run a program, then say by line what iDeep computed, what NumPy and why, and what to change."""
     from ideepdoctor.commands.trace import TraceOptions
@@ -408,7 +394,7 @@ def trace(
     options = TraceOptions(
         target_options(python, None), tuple(words or ()), auto, not no_guard, output, format is Format.JSON, chrome
     )
-    run_command("trace", lambda session: command(session, options), Output(format, output, verbose=verbose))
+    run_command("trace", lambda session: command(session, options), Output(format, output))
 
 
 @app.command()
@@ -424,7 +410,6 @@ def env(
     ] = None,
     yes: YesOption = False,
     output: OutputOption = None,
-    verbose: VerboseOption = False,
 ) -> None:
     """Print, or write, the variables that are right for this machine."""
     from ideepdoctor.commands import variables
@@ -436,12 +421,12 @@ def env(
         run_command(
             "env",
             lambda session: variables.write(session, target, write, shell),
-            Output(shown, output, verbose=verbose, yes=yes),
+            Output(shown, output, yes=yes),
         )
     run_command(
         "env",
         lambda session: variables.show(session, target, str(format or Exports.SH)),
-        Output(shown, output, verbose=verbose),
+        Output(shown, output),
     )
 
 
@@ -460,7 +445,6 @@ def smoke(
     also: AlsoOption = None,
     baseline: BaselineOption = None,
     fail_on: FailOnOption = Threshold.ERROR,
-    verbose: VerboseOption = False,
 ) -> None:
     """Test in seconds: is iDeep really used, is it right, how much faster."""
     from ideepdoctor.commands.smoke import smoke as command
@@ -469,7 +453,7 @@ def smoke(
     run_command(
         "smoke",
         lambda session: command(session, target, threads=threads, timing=not no_timing),
-        Output(format, output, fail_on, verbose, baseline=baseline, also=also_of(also, output)),
+        Output(format, output, fail_on, baseline=baseline, also=also_of(also, output)),
     )
 
 
@@ -498,7 +482,6 @@ def certify(
     also: AlsoOption = None,
     baseline: BaselineOption = None,
     fail_on: FailOnOption = Threshold.ERROR,
-    verbose: VerboseOption = False,
 ) -> None:
     """Prove in minutes: every operation, many shapes, each number of threads, against float64. Goes on when stopped."""
     from ideepdoctor.commands.certify import CertifyOptions
@@ -508,7 +491,7 @@ def certify(
     run_command(
         "certify",
         lambda session: command(session, options),
-        Output(format, output, fail_on, verbose, baseline=baseline, also=also_of(also, output)),
+        Output(format, output, fail_on, baseline=baseline, also=also_of(also, output)),
     )
 
 
@@ -549,7 +532,6 @@ def explain(
     format: FormatOption = Format.TEXT,
     output: OutputOption = None,
     also: AlsoOption = None,
-    verbose: VerboseOption = False,
 ) -> None:
     """Print a rule as a document, or list the rules; or say why a build failed, by its log."""
     from ideepdoctor.commands.explain import explain as command
@@ -557,7 +539,7 @@ def explain(
     run_command(
         "explain",
         lambda session: command(code, log),
-        Output(format, output, verbose=verbose, also=also_of(also, output)),
+        Output(format, output, also=also_of(also, output)),
     )
 
 
@@ -569,16 +551,6 @@ def schema(
     from ideepdoctor.commands.explain import schema as command
 
     run_command("schema", lambda session: command(), Output(Format.TEXT, output))
-
-
-@app.command()
-def probe(
-    output: OutputOption = None,
-) -> None:
-    """Write one script for where no doctor runs: python probe.py > facts.json; then diagnose --facts facts.json."""
-    from ideepdoctor.commands.diagnose import bare as command
-
-    run_command("probe", lambda session: command(), Output(Format.TEXT, output))
 
 
 @app.command()

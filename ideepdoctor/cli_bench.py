@@ -17,7 +17,6 @@ from ideepdoctor.cli_options import (
     OutputOption,
     PythonOption,
     Threshold,
-    VerboseOption,
     YesOption,
     also_of,
     run_command,
@@ -86,7 +85,6 @@ def bench(
     output: OutputOption = None,
     also: AlsoOption = None,
     fail_on: FailOnOption = Threshold.ERROR,
-    verbose: VerboseOption = False,
 ) -> None:
     """Measure Chainer's engines side by side; compare, keep and draw what was measured."""
     if context.invoked_subcommand is not None:
@@ -113,7 +111,7 @@ def bench(
     run_command(
         "bench",
         lambda session: command(session, options),
-        Output(format, output, fail_on, verbose, yes, also=also_of(also, output)),
+        Output(format, output, fail_on, yes=yes, also=also_of(also, output)),
     )
 
 
@@ -137,7 +135,6 @@ def tune(
     also: AlsoOption = None,
     baseline: BaselineOption = None,
     fail_on: FailOnOption = Threshold.ERROR,
-    verbose: VerboseOption = False,
 ) -> None:
     """Find the fastest setting that is also right, and leave it in the environment."""
     from ideepdoctor.commands.tune import TuneOptions
@@ -147,7 +144,7 @@ def tune(
     run_command(
         "tune",
         lambda session: command(session, options),
-        Output(format, output, fail_on, verbose, yes, baseline=baseline, also=also_of(also, output)),
+        Output(format, output, fail_on, yes=yes, baseline=baseline, also=also_of(also, output)),
     )
 
 
@@ -162,7 +159,6 @@ def compare(
     format: FormatOption = Format.TEXT,
     output: OutputOption = None,
     also: AlsoOption = None,
-    verbose: VerboseOption = False,
 ) -> None:
     """Set results of several machines against each other."""
     from ideepdoctor.commands.bench_files import compare as command
@@ -170,7 +166,7 @@ def compare(
     run_command(
         "bench compare",
         lambda session: command(session, files),
-        Output(format, output, verbose=verbose, also=also_of(also, output)),
+        Output(format, output, also=also_of(also, output)),
     )
 
 
@@ -180,7 +176,6 @@ def history(
     format: FormatOption = Format.TEXT,
     output: OutputOption = None,
     also: AlsoOption = None,
-    verbose: VerboseOption = False,
 ) -> None:
     """List the runs that were kept, or show one of them."""
     from ideepdoctor.commands.bench_files import history as command
@@ -188,7 +183,7 @@ def history(
     run_command(
         "bench history",
         lambda session: command(session, run),
-        Output(format, output, verbose=verbose, also=also_of(also, output)),
+        Output(format, output, also=also_of(also, output)),
     )
 
 
@@ -203,7 +198,6 @@ def chart(
     ] = "",
     format: FormatOption = Format.TEXT,
     also: AlsoOption = None,
-    verbose: VerboseOption = False,
 ) -> None:
     """Draw results as a page that needs no network, or as a picture."""
     from ideepdoctor.commands.bench_files import chart as command
@@ -211,5 +205,5 @@ def chart(
     run_command(
         "bench chart",
         lambda session: command(session, files, output, which),
-        Output(format, verbose=verbose, also=also_of(also, output)),
+        Output(format, also=also_of(also, output)),
     )

@@ -16,7 +16,6 @@ from ideepdoctor.cli_options import (
     OfflineOption,
     PythonOption,
     Threshold,
-    VerboseOption,
     WheelhouseOption,
     YesOption,
     also_of,
@@ -71,7 +70,6 @@ def build(
     also: AlsoOption = None,
     baseline: BaselineOption = None,
     fail_on: FailOnOption = Threshold.ERROR,
-    verbose: VerboseOption = False,
 ) -> None:
     """Build ideep4py from source, for Pythons that no wheel exists for too, and prove what was built."""
     from ideepdoctor.commands.build import BuildOptions
@@ -84,5 +82,5 @@ def build(
     run_command(
         "build",
         lambda session: command(session, options),
-        Output(format, None, fail_on, verbose, yes, baseline=baseline, also=also_of(also, None)),
+        Output(format, None, fail_on, yes=yes, baseline=baseline, also=also_of(also, None)),
     )

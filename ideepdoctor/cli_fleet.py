@@ -13,7 +13,6 @@ from ideepdoctor.cli_options import (
     FormatOption,
     OutputOption,
     Threshold,
-    VerboseOption,
     also_of,
     run_command,
 )
@@ -36,10 +35,9 @@ def merge(
     output: OutputOption = None,
     also: AlsoOption = None,
     fail_on: FailOnOption = Threshold.ERROR,
-    verbose: VerboseOption = False,
 ) -> None:
     """Group the reports of many hosts by cause, and name the hosts that differ from their twins."""
     from ideepdoctor.commands.fleet_merge import merge as command
 
-    answer = Output(format, output, fail_on, verbose, also=also_of(also))
+    answer = Output(format, output, fail_on, also=also_of(also, output))
     run_command("fleet merge", lambda session: command(session, tuple(paths)), answer)

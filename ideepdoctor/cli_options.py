@@ -42,9 +42,6 @@ OutputOption = Annotated[
 FailOnOption = Annotated[
     Threshold, typer.Option("--fail-on", envvar="IDEEPDOCTOR_FAIL_ON", help="Mildest severity that ends with 1.")
 ]
-VerboseOption = Annotated[
-    bool, typer.Option("--verbose", "-v", envvar="IDEEPDOCTOR_VERBOSE", help="Evidence, notes, commands started.")
-]
 AlsoOption = Annotated[
     list[str] | None,
     typer.Option("--also", metavar="FORMAT:FILE", envvar="IDEEPDOCTOR_ALSO", help="Write it in this format, too."),
@@ -77,8 +74,7 @@ def run_command(name: str, command: Callable[[Session], Report], output: Output)
     from ideepdoctor.terminal import run
 
     told = common()
-    level = max(int(output.verbose), told.verbose)
-    run(name, command, replace(output, verbose=level, quiet=told.quiet, log_file=told.log_file))
+    run(name, command, replace(output, verbose=told.verbose, quiet=told.quiet, log_file=told.log_file))
 
 
 def target_options(python: str | None, emulator: str | None) -> TargetOptions:

@@ -18,7 +18,6 @@ from ideepdoctor.cli_options import (
     OutputOption,
     PythonOption,
     Threshold,
-    VerboseOption,
     WheelhouseOption,
     YesOption,
     also_of,
@@ -48,7 +47,6 @@ def install(
     also: AlsoOption = None,
     baseline: BaselineOption = None,
     fail_on: FailOnOption = Threshold.ERROR,
-    verbose: VerboseOption = False,
 ) -> None:
     """Pin one release in an environment, by hash, or say why it cannot be right there."""
     from ideepdoctor.commands.install import install as command
@@ -57,7 +55,7 @@ def install(
     run_command(
         "install",
         lambda session: command(session, target, spec, dry_run=dry_run, source=source),
-        Output(format, output, fail_on, verbose, yes, baseline=baseline, also=also_of(also, output)),
+        Output(format, output, fail_on, yes=yes, baseline=baseline, also=also_of(also, output)),
     )
 
 
@@ -78,7 +76,6 @@ def upgrade(
     also: AlsoOption = None,
     baseline: BaselineOption = None,
     fail_on: FailOnOption = Threshold.ERROR,
-    verbose: VerboseOption = False,
 ) -> None:
     """Move an environment to a newer stack, after asking; undo takes it back."""
     from ideepdoctor.commands.upgrade import MoveOptions
@@ -89,7 +86,7 @@ def upgrade(
     run_command(
         "upgrade",
         lambda session: command(session, options),
-        Output(format, output, fail_on, verbose, yes, baseline=baseline, also=also_of(also, output)),
+        Output(format, output, fail_on, yes=yes, baseline=baseline, also=also_of(also, output)),
     )
 
 
@@ -108,7 +105,6 @@ def downgrade(
     also: AlsoOption = None,
     baseline: BaselineOption = None,
     fail_on: FailOnOption = Threshold.ERROR,
-    verbose: VerboseOption = False,
 ) -> None:
     """Move an environment to an older stack, after saying what that loses; undo takes it back."""
     from ideepdoctor.commands.upgrade import MoveOptions
@@ -119,7 +115,7 @@ def downgrade(
     run_command(
         "downgrade",
         lambda session: command(session, options),
-        Output(format, output, fail_on, verbose, yes, baseline=baseline, also=also_of(also, output)),
+        Output(format, output, fail_on, yes=yes, baseline=baseline, also=also_of(also, output)),
     )
 
 
@@ -152,7 +148,6 @@ def wheelhouse(
     format: FormatOption = Format.TEXT,
     output: OutputOption = None,
     also: AlsoOption = None,
-    verbose: VerboseOption = False,
 ) -> None:
     """Put everything that a stack needs into a folder, for machines without internet."""
     from ideepdoctor.commands.wheelhouse import WheelhouseOptions
@@ -166,7 +161,7 @@ def wheelhouse(
     run_command(
         "wheelhouse",
         lambda session: command(session, options),
-        Output(format, output, verbose=verbose, also=also_of(also, output)),
+        Output(format, output, also=also_of(also, output)),
     )
 
 

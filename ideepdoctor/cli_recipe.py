@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from ideepdoctor.cli_options import FormatOption, VerboseOption, run_command
+from ideepdoctor.cli_options import FormatOption, run_command
 from ideepdoctor.options import Format, Output
 
 
@@ -35,7 +35,6 @@ def recipe(
         bool, typer.Option("--force", envvar="IDEEPDOCTOR_FORCE", help="Replace files that differ.")
     ] = False,
     format: FormatOption = Format.TEXT,
-    verbose: VerboseOption = False,
 ) -> None:
     """Print or write files for containers, CI services and clusters, with the versions of a known-good stack."""
     from ideepdoctor.commands.recipe import RecipeOptions
@@ -44,4 +43,4 @@ def recipe(
     if listed and name is not None:
         raise typer.BadParameter("a name and --list exclude each other", param_hint="--list")
     options = RecipeOptions(name, output, stack, python, requirement, force, several=format.for_machines)
-    run_command("recipe", lambda session: command(session, options), Output(format, verbose=verbose))
+    run_command("recipe", lambda session: command(session, options), Output(format))

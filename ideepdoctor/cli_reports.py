@@ -14,7 +14,6 @@ from ideepdoctor.cli_options import (
     OutputOption,
     PythonOption,
     Threshold,
-    VerboseOption,
     YesOption,
     also_of,
     run_command,
@@ -30,12 +29,11 @@ def diff(
     output: OutputOption = None,
     also: AlsoOption = None,
     fail_on: FailOnOption = Threshold.ERROR,
-    verbose: VerboseOption = False,
 ) -> None:
     """Say what changed between two files of facts, and which change explains a new finding."""
     from ideepdoctor.commands.diff import diff as command
 
-    answer = Output(format, output, fail_on, verbose, also=also_of(also, output))
+    answer = Output(format, output, fail_on, also=also_of(also, output))
     run_command("diff", lambda _session: command(first, second), answer)
 
 
@@ -53,12 +51,11 @@ def report(
     format: FormatOption = Format.TEXT,
     output: OutputOption = None,
     also: AlsoOption = None,
-    verbose: VerboseOption = False,
 ) -> None:
     """Report what is wrong here so that it may be shown to strangers: no names, no folders, no secrets."""
     from ideepdoctor.commands.report import ReportOptions
     from ideepdoctor.commands.report import report as command
 
     options = ReportOptions(target_options(python, emulator), facts, share)
-    answer = Output(format, output, "never", verbose, yes, also=also_of(also, output))
+    answer = Output(format, output, "never", yes=yes, also=also_of(also, output))
     run_command("report", lambda session: command(session, options), answer)
