@@ -5,20 +5,25 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import PurePath
-from typing import Any
+from datetime import UTC, datetime
+from pathlib import Path, PurePath
+from typing import Any, TypeVar
 
 from ideepdoctor.commands.lint_files import Given, gather
 from ideepdoctor.commands.session import Session, wanted_codes
+from ideepdoctor.commands.settings import baseline_of, project_of
 from ideepdoctor.errors import UsageError
 from ideepdoctor.lint.engine import UNREADABLE, Linted, Located, Unread, lint, position
 from ideepdoctor.lint.notebook import read_notebook
 from ideepdoctor.lint.registry import LINT_CHECKS
 from ideepdoctor.lint.source import Place, Source, Unreadable, read
-from ideepdoctor.model.findings import Judgement, Severity
+from ideepdoctor.model.accept import Accepted, accept, fingerprints
+from ideepdoctor.model.findings import Finding, Judgement, NotKnown, Severity
+from ideepdoctor.model.project import Project
 from ideepdoctor.model.report import Report
 from ideepdoctor.model.words import counted
 
+Kind = TypeVar("Kind", Located, Unread)
 _SHOWN = 20
 """Unreadable files that an error names; more are counted."""
 _WORDS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "note"}
@@ -32,19 +37,23 @@ class LintOptions:
         paths: files, folders, ``-``.
         select: codes or families to report; empty: all.
         ignore: codes or families to leave out.
+        baseline: a report of ``lint``, as ``--format json`` writes it, whose findings are known.
     """
 
     paths: tuple[str, ...]
     select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
+    baseline: str | None = None
 
 
 def lint_sources(session: Session, options: LintOptions) -> Report:
     """Say what a person who wants iDeep should change in these programs; changes nothing.
 
     Raises:
-        UsageError: nothing that was named could be read, or no check is left.
+        UsageError: nothing that was named could be read, no check is left, or the baseline is none.
     """
+    project = project_of(session.cwd, session.environ)
+    known = None if options.baseline is None else baseline_of(Path(session.cwd, options.baseline))
     codes = [check.code() for check in LINT_CHECKS]
     wanted = wanted_codes(options.select, options.ignore, codes)
     # What was not read is said whatever was selected: it is no clean file. Only its own code silences it.
@@ -64,8 +73,8 @@ def lint_sources(session: Session, options: LintOptions) -> Report:
     if not programs:
         raise _nothing_read(unread)
     unread += [item for program in programs for item in program.linted.unread]
-    told = unread if tell_unread else []
     located = [item for program in programs for item in program.linted.found]
+    told = unread if tell_unread else []
     judgement = Judgement(
         findings=tuple(item.finding for item in located),
         unknown=tuple(item.unknown() for item in told),
@@ -73,12 +82,38 @@ def lint_sources(session: Session, options: LintOptions) -> Report:
             check.code() for check in checks if check.code() not in {UNREADABLE, *(i.finding.code for i in located)}
         ),
     )
+    old = frozenset() if known is None else known.fingerprints
+    judgement = accept(judgement, Accepted(baseline=known, project=project), datetime.now(tz=UTC).date())
+    new = [pair for pair in _printed(project, located, [item.finding for item in located]) if pair[1] not in old]
+    unsaid = [pair for pair in _printed(project, unread, [item.unknown() for item in unread]) if pair[1] not in old]
+    shown, left = [item for item, _ in new], [item for item, _ in unsaid] if tell_unread else []
+    counts = _Counts(
+        files=len(programs),
+        silenced=sum(program.linted.suppressed for program in programs),
+        ignored=sum(program.linted.ignored for program in programs),
+        accepted=len(judgement.suppressed),
+    )
     return Report(
         "lint",
         judgement=judgement,
-        text="\n".join([*_finding_lines(located), *_unread_lines(told), _closing(programs, told)]) + "\n",
-        extra={"lint": _data(programs, unread)},
+        text="\n".join([*_finding_lines(shown), *_unread_lines(left), _closing(shown, left, counts)]) + "\n",
+        extra={"lint": _data(programs, new, unsaid)},
     )
+
+
+def _printed(project: Project, items: Sequence[Kind], judged: Sequence[Finding | NotKnown]) -> list[tuple[Kind, str]]:
+    """Each with its fingerprint."""
+    return list(zip(items, fingerprints(judged, project), strict=True))
+
+
+@dataclass(frozen=True, slots=True)
+class _Counts:
+    """Of the last line: files that were read, findings silenced by a comment, files ignored by one, accepted."""
+
+    files: int
+    silenced: int
+    ignored: int
+    accepted: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,21 +163,21 @@ def _unread_lines(unread: Sequence[Unread]) -> list[str]:
     return [f"{position(item.path, item.place)}: unknown {UNREADABLE} {item.reason}" for item in unread]
 
 
-def _closing(programs: Sequence[_Program], unread: Sequence[Unread]) -> str:
-    findings = [item.finding for program in programs for item in program.linted.found]
-    counts = {severity: sum(item.severity is severity for item in findings) for severity in Severity}
-    parts = [counted(number, _WORDS[severity]) for severity, number in counts.items() if number]
-    suppressed = sum(program.linted.suppressed for program in programs)
-    ignored = sum(program.linted.ignored for program in programs)
+def _closing(located: Sequence[Located], unread: Sequence[Unread], counts: _Counts) -> str:
+    numbers = {severity: sum(item.finding.severity is severity for item in located) for severity in Severity}
+    parts = [counted(number, _WORDS[severity]) for severity, number in numbers.items() if number]
     rest = [
-        *([f"{suppressed} silenced by noqa"] if suppressed else []),
-        *([f"{counted(ignored, 'file')} ignored by a comment"] if ignored else []),
+        *([f"{counts.silenced} silenced by noqa"] if counts.silenced else []),
+        *([f"{counted(counts.ignored, 'file')} ignored by a comment"] if counts.ignored else []),
+        *([f"{counts.accepted} in the baseline"] if counts.accepted else []),
         *([f"{len(unread)} NOT read"] if unread else []),
     ]
-    return "; ".join([f"{', '.join(parts) or 'no fault seen'} in {counted(len(programs), 'file')}", *rest])
+    return "; ".join([f"{', '.join(parts) or 'no fault seen'} in {counted(counts.files, 'file')}", *rest])
 
 
-def _data(programs: Sequence[_Program], unread: Sequence[Unread]) -> dict[str, Any]:
+def _data(
+    programs: Sequence[_Program], located: Sequence[tuple[Located, str]], unread: Sequence[tuple[Unread, str]]
+) -> dict[str, Any]:
     return {
         "files": [
             {"path": item.path, "python": 2 if item.python2 else 3, "ignored": item.linted.ignored} for item in programs
@@ -155,11 +190,14 @@ def _data(programs: Sequence[_Program], unread: Sequence[Unread]) -> dict[str, A
                 "severity": str(item.finding.severity),
                 "message": f"{item.finding.found}: {item.finding.consequence}",
                 "do": item.finding.next_step,
+                "fingerprint": digest,
             }
-            for program in programs
-            for item in program.linted.found
+            for item, digest in located
         ],
-        "unread": [{"path": item.path, **_where(item.place), "reason": item.reason} for item in unread],
+        "unread": [
+            {"path": item.path, **_where(item.place), "reason": item.reason, "fingerprint": digest}
+            for item, digest in unread
+        ],
         "suppressed": sum(program.linted.suppressed for program in programs),
     }
 

@@ -13,8 +13,9 @@ from typing import Any
 
 from ideepdoctor.errors import UsageError
 from ideepdoctor.lint.registry import LINT_CHECKS
-from ideepdoctor.model.accept import Accepted, Ignore
-from ideepdoctor.model.report import REPORT_SCHEMA
+from ideepdoctor.model.accept import Accepted, Baseline, Ignore
+from ideepdoctor.model.project import Project
+from ideepdoctor.model.report import REPORT_SCHEMA, REPORT_SCHEMA_VERSION
 from ideepdoctor.rules import RULES
 
 OWN, SHARED = "ideepdoctor.toml", "pyproject.toml"
@@ -39,18 +40,18 @@ def accepted(cwd: str, environ: Mapping[str, str], baseline: str | None) -> Acce
     """
     named = environ.get("IDEEPDOCTOR_SETTINGS")
     found = _search(Path(cwd)) if named is None else _named(Path(cwd), named)
-    told = Accepted()
+    told = Accepted(project=project_of(cwd, environ))
     folder = Path(cwd)
     if found is not None:
         path, table = found
-        told = Accepted(_ignores(table, path), origin=str(path))
+        told = replace(told, ignores=_ignores(table, path), origin=str(path))
         known = table.get("baseline")
         if known is not None and not isinstance(known, str):
             raise UsageError(f"{path}: baseline is no path", hint='baseline = "ideepdoctor-baseline.json"')
         if baseline is None and known:
             baseline, folder = known, path.parent
         _refuse_unknown(table, ("ignore", "baseline"), str(path))
-    return told if baseline is None else replace(told, baseline=_baseline(folder / Path(baseline).expanduser()))
+    return told if baseline is None else replace(told, baseline=baseline_of(folder / Path(baseline).expanduser()))
 
 
 def _search(folder: Path) -> tuple[Path, Mapping[str, Any]] | None:
@@ -117,19 +118,47 @@ def _refuse_unknown(table: Mapping[str, Any], known: tuple[str, ...], where: str
         raise UsageError(f"{where}: unknown key {', '.join(unknown)}", hint=f"known: {', '.join(known)}")
 
 
-def _baseline(path: Path) -> frozenset[str]:
-    """The fingerprints in a report that was written with ``--format json``."""
+def baseline_of(path: Path) -> Baseline:
+    """The findings of a report that was written with ``--format json``. Raises UsageError: it is none."""
     hint = "make one: ideepdoctor diagnose --format json --fail-on never -o FILE"
     try:
-        data = json.loads(path.read_text("utf-8"))
+        data = json.loads(path.expanduser().read_text("utf-8"))
     except OSError as error:
         raise UsageError(f"cannot read the baseline {path}: {error.strerror}", hint=hint) from error
     except (ValueError, RecursionError) as error:
-        raise UsageError(f"the baseline {path} is no JSON file: {error}", hint=hint) from error
+        raise UsageError(f"the baseline {path} is damaged, or no JSON file: {error}", hint=hint) from error
     if not isinstance(data, dict) or data.get("schema") != REPORT_SCHEMA:
         raise UsageError(f"the baseline {path} is no report of ideepdoctor", hint=hint)
-    listed = [item for name in ("findings", "unknown", "suppressed") for item in data.get(name) or ()]
-    digests = [str(item.get("fingerprint")) for item in listed if isinstance(item, dict)]
+    version = data.get("schema_version", REPORT_SCHEMA_VERSION)
+    if not isinstance(version, str) or version.partition(".")[0] != REPORT_SCHEMA_VERSION:
+        raise UsageError(f"the baseline {path} is of another kind of doctor: schema_version {version}", hint=hint)
+    if data.get("error"):
+        raise UsageError(f"the baseline {path} is the report of a run that failed: it found nothing", hint=hint)
+    listed = [data.get(name) or [] for name in ("findings", "unknown", "suppressed")]
+    if not all(isinstance(part, list) and all(isinstance(item, dict) for item in part) for part in listed):
+        raise UsageError(f"the baseline {path} is damaged: its findings are no list of findings", hint=hint)
+    digests = [str(item.get("fingerprint")) for part in listed for item in part]
     if not all(_DIGEST.fullmatch(digest) for digest in digests):
         raise UsageError(f"the baseline {path} has findings without fingerprints: an older doctor wrote it", hint=hint)
-    return frozenset(digests)
+    tool, target = _table(data, "tool"), _table(data, "target")
+    return Baseline(
+        str(path),
+        frozenset(digests),
+        command=str(tool.get("command") or ""),
+        made_by=str(tool.get("version") or ""),
+        made_for=str(target.get("python") or ""),
+    )
+
+
+def _table(data: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    found = data.get(name)
+    return found if isinstance(found, dict) else {}
+
+
+def project_of(cwd: str, environ: Mapping[str, str]) -> Project:
+    """Where paths begin: the top of the repository around the folder, or the checkout that a CI service names."""
+    here = Path(cwd)
+    top = next((str(place) for place in (here, *here.parents) if (place / ".git").exists()), "")
+    named = (environ.get(name, "") for name in ("GITHUB_WORKSPACE", "CI_PROJECT_DIR"))
+    given = next((str(Path(one)) for one in named if one and here.is_relative_to(one)), "")
+    return Project(cwd, (given or top) if (given or top) != "/" else "")

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import date
 from fnmatch import fnmatchcase
 
 from ideepdoctor.model.findings import Evidence, Finding, Judgement, NotKnown, Suppressed
 from ideepdoctor.model.fingerprint import fingerprint, numbered
+from ideepdoctor.model.project import Project
+from ideepdoctor.model.words import counted
 
 Item = Finding | NotKnown
+IN_BASELINE = "in the baseline"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,27 +34,48 @@ class Ignore:
 
 
 @dataclass(frozen=True, slots=True)
+class Baseline:
+    """A report whose findings are known.
+
+    Attributes:
+        path: of its file.
+        fingerprints: of everything that it found, accepted ones too.
+        command: that made it (``diagnose``); empty: it does not say.
+        made_by: version of the doctor that made it; empty: it does not say.
+        made_for: path of the interpreter that it is about; empty: none.
+    """
+
+    path: str
+    fingerprints: frozenset[str]
+    command: str = ""
+    made_by: str = ""
+    made_for: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Accepted:
     """Everything that was accepted.
 
     Attributes:
         ignores: in the order of their file.
-        baseline: fingerprints that are known.
+        baseline: the report whose findings are known; None: there is none.
         origin: file of the ignores, for messages; empty: there is none.
+        project: where paths begin, for fingerprints.
     """
 
     ignores: tuple[Ignore, ...] = ()
-    baseline: frozenset[str] = field(default_factory=frozenset)
+    baseline: Baseline | None = None
     origin: str = ""
+    project: Project | None = None
 
 
-def fingerprints(findings: Iterable[Item]) -> tuple[str, ...]:
+def fingerprints(findings: Iterable[Item], project: Project | None = None) -> tuple[str, ...]:
     """The fingerprint of each; equal ones are numbered in their order."""
     seen: dict[str, int] = {}
     made = []
     for item in findings:
         text = item.found if isinstance(item, Finding) else item.reason
-        digest = fingerprint(item.code, path_of(item), text)
+        digest = fingerprint(item.code, path_of(item), text, project)
         seen[digest] = seen.get(digest, 0) + 1
         made.append(numbered(digest, seen[digest]))
     return tuple(made)
@@ -69,13 +93,14 @@ def accept(judgement: Judgement, accepted: Accepted, today: date) -> Judgement:
     only without ``path``.
     """
     told: list[Suppressed] = []
+    known = frozenset() if accepted.baseline is None else accepted.baseline.fingerprints
 
     def keep(items: Sequence[Item]) -> list[Item]:
         left: list[Item] = []
-        for item, digest in zip(items, fingerprints(items), strict=True):
+        for item, digest in zip(items, fingerprints(items, accepted.project), strict=True):
             matching = [ignore for ignore in accepted.ignores if _matches(ignore, item)]
             ignore = next((one for one in matching if one.until is None or today <= one.until), None)
-            why = ignore.reason if ignore else "in the baseline" if digest in accepted.baseline else None
+            why = ignore.reason if ignore else IN_BASELINE if digest in known else None
             if why is not None:
                 found = item.found if isinstance(item, Finding) else item.reason
                 severity = item.severity if isinstance(item, Finding) else None
@@ -98,6 +123,42 @@ def unused(judgement: Judgement, accepted: Accepted) -> tuple[Ignore, ...]:
         for ignore in accepted.ignores
         if ignore.code in looked and not any(_matches(ignore, item) for item in items)
     )
+
+
+def doubts(baseline: Baseline, judgement: Judgement, command: str, version: str, python: str) -> tuple[str, ...]:
+    """Why a baseline may not fit what it is compared with, a sentence each.
+
+    Args:
+        baseline: it.
+        judgement: what is left, and what was accepted.
+        command: that was run.
+        version: of this doctor.
+        python: path of the interpreter that was examined; empty: none.
+    """
+    told = []
+    met = sum(item.reason == IN_BASELINE for item in judgement.suppressed)
+    gone = len(baseline.fingerprints) - met
+    if baseline.made_by not in ("", version):
+        told.append(
+            f"the baseline {baseline.path} was made by ideepdoctor {baseline.made_by}, this is {version}: "
+            "a finding that is worded otherwise now counts as new"
+        )
+    if baseline.made_for and python and baseline.made_for != python:
+        told.append(
+            f"the baseline {baseline.path} is of another environment, {baseline.made_for}: "
+            f"a finding about a file elsewhere counts as new in {python}"
+        )
+    elif (baseline.command == "lint") != (command == "lint") and baseline.command:
+        told.append(
+            f"the baseline {baseline.path} was made by ideepdoctor {baseline.command}: "
+            f"it knows nothing of what ideepdoctor {command} finds"
+        )
+    elif gone > 0 and baseline.command == command:
+        told.append(
+            f"{gone} of {counted(len(baseline.fingerprints), 'finding')} in the baseline {baseline.path} "
+            "did not come back: make it anew, so that they count if they do"
+        )
+    return tuple(told)
 
 
 def as_data(ignore: Ignore) -> Mapping[str, str | None]:

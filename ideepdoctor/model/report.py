@@ -6,9 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from ideepdoctor.model.bench import Result
 from ideepdoctor.model.facts import Facts, Smoke
 from ideepdoctor.model.findings import Judgement
 from ideepdoctor.model.plan import Plan
+from ideepdoctor.model.project import Project
 
 REPORT_SCHEMA = "ideepdoctor-report"
 REPORT_SCHEMA_VERSION = "1"
@@ -41,3 +43,7 @@ class Report:
     """Lines between what was examined and what was found; not part of the JSON, where ``extra`` has the same."""
     extra: Mapping[str, Any] = field(default_factory=dict)
     """What this command alone has, JSON-ready, under keys of its own."""
+    measured: tuple[Result, ...] = ()
+    """Runs of ``bench`` that charts are drawn from; ``extra`` has their numbers."""
+    project: Project | None = None
+    """Where paths begin; None: unknown."""

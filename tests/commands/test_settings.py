@@ -100,7 +100,8 @@ def report_file(folder, name="base.json") -> str:
 
 def test_a_baseline_is_a_report(tmp_path):
     told = accepted(str(tmp_path), {}, report_file(tmp_path))
-    assert told.baseline == frozenset(fingerprints([FINDING])) | frozenset(fingerprints([UNKNOWN]))
+    assert told.baseline is not None
+    assert told.baseline.fingerprints == frozenset(fingerprints([FINDING])) | frozenset(fingerprints([UNKNOWN]))
 
 
 def test_the_settings_name_a_baseline_beside_them_and_the_option_another(tmp_path):
@@ -108,9 +109,9 @@ def test_the_settings_name_a_baseline_beside_them_and_the_option_another(tmp_pat
     (tmp_path / "ideepdoctor.toml").write_text('baseline = "base.json"\n')
     below = tmp_path / "below"
     below.mkdir()
-    assert len(accepted(str(below), {}, None).baseline) == 2
+    assert len(accepted(str(below), {}, None).baseline.fingerprints) == 2
     (below / "none.json").write_text(json.dumps({"schema": "ideepdoctor-report", "findings": []}))
-    assert accepted(str(below), {}, "none.json").baseline == frozenset()
+    assert accepted(str(below), {}, "none.json").baseline.fingerprints == frozenset()
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ideepdoctor.model.accept import Accepted, Ignore, accept, fingerprints, unused
+from ideepdoctor.model.accept import Accepted, Baseline, Ignore, accept, fingerprints, unused
 from ideepdoctor.model.findings import Evidence, Finding, Judgement, NotKnown, Severity
 
 TODAY = date(2026, 11, 30)
@@ -61,14 +61,14 @@ def test_a_baseline_takes_what_it_had_and_leaves_what_is_new():
     again = finding(found="libmkldnn 0.21 at 0x1234, error 9.9e-01")
     another = finding(path="/home/u/libmkldnn.so")
     known = frozenset(fingerprints([before]))
-    done = accept(judgement(again, another), Accepted(baseline=known), TODAY)
+    done = accept(judgement(again, another), Accepted(baseline=Baseline("base.json", known)), TODAY)
     assert done.findings == (another,)
     assert [item.reason for item in done.suppressed] == ["in the baseline"]
 
 
 def test_one_more_of_the_same_is_new():
     known = frozenset(fingerprints([finding()]))
-    done = accept(judgement(finding(), finding()), Accepted(baseline=known), TODAY)
+    done = accept(judgement(finding(), finding()), Accepted(baseline=Baseline("base.json", known)), TODAY)
     assert len(done.findings) == 1
 
 
@@ -78,7 +78,11 @@ def test_an_undecided_rule_is_accepted_by_its_code_or_the_baseline_only():
     assert (by_code.unknown, by_code.suppressed[0].severity) == ((), None)
     with_path = accept(judgement(unknown=[unknown]), Accepted((Ignore("IDP111", "emulated", "*"),)), TODAY)
     assert with_path.unknown == (unknown,)
-    known = accept(judgement(unknown=[unknown]), Accepted(baseline=frozenset(fingerprints([unknown]))), TODAY)
+    known = accept(
+        judgement(unknown=[unknown]),
+        Accepted(baseline=Baseline("base.json", frozenset(fingerprints([unknown])))),
+        TODAY,
+    )
     assert known.unknown == ()
 
 
