@@ -14,7 +14,7 @@ import typer
 from ideepdoctor.cli_bench import bench_app
 from ideepdoctor.cli_bench import tune as tune_command
 from ideepdoctor.cli_build import build as build_command
-from ideepdoctor.cli_common import CommonTyper
+from ideepdoctor.cli_common import CommonTyper, speak
 from ideepdoctor.cli_fleet import app as fleet_app
 from ideepdoctor.cli_options import (
     AlsoOption,
@@ -578,6 +578,7 @@ app.command("recipe")(recipe_command)
 def main(arguments: list[str] | None = None) -> NoReturn:
     """Run a command and end the process with its exit code."""
     words = sys.argv[1:] if arguments is None else arguments
+    speak(words, os.environ)
     if sys.stderr is None:
         sys.stderr = Path(os.devnull).open("w")  # noqa: SIM115 (open for as long as the process lives)
     if sys.stdout is None:

@@ -6,8 +6,8 @@ further field of ``Common``: nothing else has to be changed.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, cast
@@ -15,6 +15,9 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 import typer.main
 from typer.core import TyperCommand, TyperGroup, TyperOption
+
+from ideepdoctor.cli_help import Context, commands
+from ideepdoctor.locale import LANGUAGES, language_of, translating, use
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -42,11 +45,16 @@ class Common:
     """What the common options were set to, by the command line or by their variables.
 
     Attributes:
+        lang: language of what people read; None: that of LC_ALL, LC_MESSAGES or LANG, where there is a catalogue of it.
         quiet: results and errors only.
         log_file: file that a line of JSON is appended to for everything that happens.
         verbose: 1: evidence, notes, commands started; 2: also times, what was read, versions.
     """
 
+    lang: Annotated[
+        str | None,
+        typer.Option("--lang", metavar="en|ja", envvar="IDEEPDOCTOR_LANG", help="Language of what people read."),
+    ] = None
     quiet: Annotated[
         bool, typer.Option("--quiet", "-q", envvar="IDEEPDOCTOR_QUIET", help="Results and errors only: no progress.")
     ] = False
@@ -79,11 +87,37 @@ def common() -> Common:
 
 def _keep(context: Any, parameter: Any, value: Any) -> Any:
     """Note what an option was set to; one that stands before the command's name holds where the command has none."""
+    if parameter.name == "lang" and value:
+        _speak(value)
     noted = context.meta.setdefault(_KEY, {})
     source = context.get_parameter_source(parameter.name)
     if parameter.name not in noted or (source is not None and source.name == "COMMANDLINE"):
         noted[parameter.name] = value
     return value
+
+
+def _speak(language: str) -> None:
+    """Print in a language from now on. Raises typer.BadParameter."""
+    try:
+        use(language_of({}, language))
+    except ValueError:
+        raise typer.BadParameter(f"{language!r} is not one of {', '.join(LANGUAGES)}", param_hint="--lang") from None
+
+
+def speak(words: Iterable[str], environ: Mapping[str, str]) -> None:
+    """Choose the language before the command line is read: ``--help`` is answered while it is.
+
+    Args:
+        words: the command line; a ``--lang`` in it that is wrong is reported when it is read.
+        environ: IDEEPDOCTOR_LANG, LC_ALL, LC_MESSAGES, LANG.
+    """
+    own = list(words)
+    own = own[: own.index("--")] if "--" in own else own
+    asked = environ.get("IDEEPDOCTOR_LANG")
+    for word, after in zip(own, [*own[1:], ""], strict=True):
+        asked = after if word == "--lang" else word.removeprefix("--lang=") if word.startswith("--lang=") else asked
+    with suppress(ValueError):
+        use(language_of(environ, asked))
 
 
 def _declared() -> tuple[TyperOption, ...]:
@@ -133,6 +167,8 @@ def _write_options(command: TyperCommand | TyperGroup, context: typer.Context, f
 class CommonCommand(TyperCommand):
     """A command with the common options, before, between and after its own; after ``--`` they are the program's."""
 
+    context_class = Context
+
     def __init__(self, name: str | None, **settings: Any) -> None:
         super().__init__(name, **{**settings, "params": _with_common(settings.get("params"))})
 
@@ -149,13 +185,19 @@ class CommonCommand(TyperCommand):
 class CommonGroup(TyperGroup):
     """A group of commands with the common options: before the name of a command they hold for it, too."""
 
+    context_class = Context
+
     def __init__(self, **settings: Any) -> None:
         super().__init__(**{**settings, "params": _with_common(settings.get("params"))})
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write the options and the commands into the help."""
         _write_options(self, ctx, formatter)
-        self.format_commands(ctx, formatter)
+        if not translating():
+            self.format_commands(ctx, formatter)
+            return
+        with formatter.section("Commands"):
+            formatter.write_dl(commands(self, ctx))
 
     def invoke(self, ctx: Any) -> Any:
         """Run it, or one of its commands."""

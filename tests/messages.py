@@ -10,12 +10,13 @@ and of commands) are taken paragraph by paragraph. ``tests/locale/test_catalogue
 from __future__ import annotations
 
 import ast
-import inspect
 import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import polib
+
+from ideepdoctor.locale.documents import paragraphs
 
 PACKAGE = Path(__file__).parents[1] / "ideepdoctor"
 CATALOGUES = PACKAGE / "locale" / "ja"
@@ -85,22 +86,6 @@ def template(node: ast.expr) -> str | None:
     return "".join(parts)
 
 
-def paragraphs(document: str) -> tuple[str, ...]:
-    """A docstring's paragraphs, each on one line; the items of a list are paragraphs of their own."""
-    found: list[list[str]] = [[]]
-    for line in inspect.cleandoc(document).splitlines():
-        text = line.strip()
-        if not text:
-            found.append([])
-        elif text.startswith(("* ", "- ")) or re.match(r"\d\. ", text):
-            found.append([text])
-        else:
-            if found[-1] and not line.startswith(" ") and len(found[-1]) and found[-1][0][:1] in "*-":
-                found.append([])
-            found[-1].append(text)
-    return tuple(" ".join(lines) for lines in found if lines)
-
-
 def _of_module(tree: ast.Module, module: str) -> Iterator[str]:
     if module.startswith("cli") or module.startswith(DOCUMENTED):
         for node in ast.walk(tree):
@@ -120,7 +105,7 @@ def _document(text: str, module: str) -> Iterator[str]:
     headings = ("What it checks", "Why it matters", "How to fix", "References")
     lines = [line for line in text.splitlines() if line.strip() not in headings]
     if module.startswith("cli"):  # what follows is for programmers
-        lines = "\n".join(lines).split("\nArgs:")[0].split("\nRaises:")[0].splitlines()
+        lines = "\n".join(lines).split("\nArgs:")[0].split("\nRaises:")[0].split("\f")[0].splitlines()
     yield from paragraphs("\n".join(lines))
 
 

@@ -48,6 +48,7 @@ COMMAND_LINE = (
     "cli_bench.py",
     "cli_build.py",
     "cli_common.py",
+    "cli_help.py",
     "cli_fleet.py",
     "cli_options.py",
     "cli_packages.py",
