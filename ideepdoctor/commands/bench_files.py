@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ideepdoctor.commands.session import Session
 from ideepdoctor.errors import CouldNotCheck, UsageError
+from ideepdoctor.locale import columns
 from ideepdoctor.model.bench import Result
 from ideepdoctor.model.report import Report
 from ideepdoctor.proof.bench_bars import Chart, Comparison
@@ -58,7 +59,7 @@ def history(session: Session, run: str | None) -> Report:
         return Report("bench history", body=tuple(body), extra={"bench": as_data(result)})
     found = store.runs()
     text = "".join(_listed(item) for item in found) or "nothing was measured yet: ideepdoctor bench\n"
-    return Report("bench history", text=text, extra={"bench_history": [asdict(item) for item in found]})
+    return Report("bench history", text=columns.lines(text), extra={"bench_history": [asdict(item) for item in found]})
 
 
 def chart(session: Session, files: Sequence[str], output: str, name: str) -> Report:

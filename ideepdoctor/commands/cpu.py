@@ -7,6 +7,7 @@ from typing import Any
 
 from ideepdoctor.commands.session import Session, TargetOptions, examine, find_target
 from ideepdoctor.errors import DoctorError, UsageError
+from ideepdoctor.locale import columns
 from ideepdoctor.model.facts import Cpu, Facts
 from ideepdoctor.model.report import Report
 from ideepdoctor.model.words import counted
@@ -58,7 +59,7 @@ def cpu(session: Session, options: TargetOptions, why_not: str | None) -> Report
     if why_not is not None:
         data["why_not"] = reason(facts.cpu, why_not.lower().replace("-", ""))
         lines = [data["why_not"]]
-    return Report("cpu", facts=facts, text="\n".join(lines) + "\n", extra={"cpu": data})
+    return Report("cpu", facts=facts, text=columns.lines("\n".join(lines)) + "\n", extra={"cpu": data})
 
 
 def _target(session: Session, options: TargetOptions) -> Target:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from ideepdoctor.errors import UsageError
+from ideepdoctor.locale import columns, tr, translating
 from ideepdoctor.model.report import Report
 
 if TYPE_CHECKING:
@@ -37,9 +38,10 @@ def explain(code: str | None, log: str | None = None) -> Report:
         rule = find(code)
         text = document(rule)
         data = {"code": rule.code(), "title": rule.title, "severity": str(rule.severity), "text": text}
-        return Report("explain", text=text.rstrip("\n") + "\n", extra={"rule": data})
+        told = document(rule, tr) if translating() else text
+        return Report("explain", text=told.rstrip("\n") + "\n", extra={"rule": data})
     rows = [{"code": rule.code(), "severity": str(rule.severity), "title": rule.title} for rule in EVERYTHING]
-    lines = [f"{row['code']}  {row['severity']:<8} {row['title']}" for row in rows]
+    lines = [f"{row['code']}  {columns.ljust(tr(row['severity']), 8)} {tr(row['title'])}" for row in rows]
     return Report("explain", text="\n".join(lines) + "\n", extra={"rules": rows})
 
 

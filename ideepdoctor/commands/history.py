@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ideepdoctor.commands.session import Session
+from ideepdoctor.locale import columns
 from ideepdoctor.model.report import Report
 
 
@@ -47,4 +48,4 @@ def history(session: Session) -> Report:
         f"{entry.id}  {entry.status}\n  {entry.title}\n  backup {entry.backup_bytes / 1e6:.0f} MB\n" for entry in found
     ]
     text = "".join(blocks) or "nothing was changed yet\n"
-    return Report("history", text=text, extra={"history": [asdict(entry) for entry in found]})
+    return Report("history", text=columns.lines(text), extra={"history": [asdict(entry) for entry in found]})

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-
-from ideepdoctor.locale import tr
+from collections.abc import Callable
 
 _ITEM = re.compile(r"([*-]|\d+\.) ")
 
@@ -15,7 +14,7 @@ def paragraphs(document: str) -> tuple[str, ...]:
     return tuple(text for _, text in _blocks(document))
 
 
-def translated(document: str) -> str:
+def translated(document: str, tr: Callable[[str], str]) -> str:
     """A document with its paragraphs translated, each on one line, as far as they have a translation."""
     told: list[str] = []
     for after_blank, text in _blocks(document):

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import inspect
 import json
+from collections.abc import Callable, Sequence
 from difflib import get_close_matches
 
 from ideepdoctor.errors import UsageError
 from ideepdoctor.lint.base import Check, Sample
 from ideepdoctor.lint.registry import LINT_CHECKS
+from ideepdoctor.locale import documents
 from ideepdoctor.rules import RULES
 from ideepdoctor.rules.base import Example, Rule
 
@@ -32,29 +34,51 @@ def find(code: str) -> type[Rule] | type[Check]:
     raise UsageError(f"no rule has the code {code}", hint=f"{hint}All codes: ideepdoctor explain")
 
 
-def document(rule: type[Rule] | type[Check]) -> str:
-    """The rule in Markdown: title, the sections of its docstring, and its examples."""
+def document(rule: type[Rule] | type[Check], tr: Callable[[str], str] | None = None) -> str:
+    """The rule in Markdown: title, the sections of its docstring, and its examples.
+
+    Args:
+        rule: which.
+        tr: translates a paragraph; None: the document is English, its lines broken as in the docstring.
+    """
+    told = tr or str
     lines = inspect.cleandoc(rule.__doc__ or "").splitlines()
     body = [f"## {line}" if line in HEADINGS else line.removeprefix("    ") for line in lines[1:]]
+    if tr is not None:
+        body = _translated(lines, tr)
     requires = f"; looked at only where {', '.join(rule.requires)} hold" if rule.requires else ""
     parts = [
-        f"# {rule.code()}: {rule.title}",
+        f"# {rule.code()}: {told(rule.title)}",
         "",
-        f"Severity: {rule.severity}. Treatment: {rule.fix}{requires}.",
+        told(f"Severity: {rule.severity}. Treatment: {rule.fix}{requires}."),
         "",
-        lines[0],
+        *([] if tr is not None else [lines[0]]),
         *body,
         "",
-        *_reproduction(rule),
-        "## Examples",
+        *_reproduction(rule, told),
+        f"## {told('Examples')}",
         "",
-        *(f"* found: {_example(example)}" for example in rule.bad),
-        *(f"* fine: {_example(example)}" for example in rule.ok),
+        *(f"* {told('found')}: {_example(example, told)}" for example in rule.bad),
+        *(f"* {told('fine')}: {_example(example, told)}" for example in rule.ok),
     ]
     return "\n".join(parts) + "\n"
 
 
-def _reproduction(rule: type[Rule] | type[Check]) -> list[str]:
+def _translated(lines: Sequence[str], tr: Callable[[str], str]) -> list[str]:
+    """The docstring in another language, a paragraph a line."""
+    found: list[str] = []
+    section: list[str] = []
+    for line in [*lines, HEADINGS[0]]:
+        if line not in HEADINGS:
+            section.append(line)
+            continue
+        found += [*documents.translated("\n".join(section), tr).splitlines(), ""]
+        section = []
+        found.append(f"## {tr(line)}")
+    return found[:-2]
+
+
+def _reproduction(rule: type[Rule] | type[Check], told: Callable[[str], str]) -> list[str]:
     """A program that shows the fault, for the rules that have one."""
     program = getattr(rule, "reproduction", "")
     if not program:
@@ -63,13 +87,22 @@ def _reproduction(rule: type[Rule] | type[Check]) -> list[str]:
         "Run this with the environment's Python. Where the guard corrects it, `IDEEPDOCTOR_GUARD=off` shows what it is "
         "without."
     )
-    return ["## See it yourself", "", how, "", "```python", *program.strip("\n").splitlines(), "```", ""]
+    return [
+        f"## {told('See it yourself')}",
+        "",
+        told(how),
+        "",
+        "```python",
+        *program.strip("\n").splitlines(),
+        "```",
+        "",
+    ]
 
 
-def _example(example: Example | Sample) -> str:
+def _example(example: Example | Sample, told: Callable[[str], str]) -> str:
     if isinstance(example, Sample):
-        return "\n".join([f"{example.name}:", "", "```python", *example.source.splitlines(), "```", ""])
+        return "\n".join([f"{told(example.name)}:", "", "```python", *example.source.splitlines(), "```", ""])
     if not example.overlay:
-        return f"{example.name} ({example.host})"
+        return f"{told(example.name)} ({example.host})"
     text = json.dumps(example.overlay, sort_keys=True)
-    return f"{example.name}: `{text if len(text) <= 160 else text[:157] + '...'}`"
+    return f"{told(example.name)}: `{text if len(text) <= 160 else text[:157] + '...'}`"
