@@ -592,7 +592,7 @@ def _guarded(command: Callable[[], Any], words: list[str]) -> int:
     try:
         return _answered(command, words)
     except OSError as error:
-        from ideepdoctor.terminal import cannot_write, finish_broken_pipe
+        from ideepdoctor.answering import cannot_write, finish_broken_pipe
 
         return finish_broken_pipe(0) if isinstance(error, BrokenPipeError) else cannot_write(error)
     except (KeyboardInterrupt, typer.Abort):
@@ -601,7 +601,7 @@ def _guarded(command: Callable[[], Any], words: list[str]) -> int:
         # typer ends the process with 1 when nobody reads the help.
         if not isinstance(ended.__context__, BrokenPipeError):
             raise
-        from ideepdoctor.terminal import finish_broken_pipe
+        from ideepdoctor.answering import finish_broken_pipe
 
         return finish_broken_pipe(0)
 
@@ -614,7 +614,7 @@ def _answered(command: Callable[[], Any], words: list[str]) -> int:
 
         return usage_failure(error.format_message(), words)
     except BrokenPipeError:
-        from ideepdoctor.terminal import finish_broken_pipe
+        from ideepdoctor.answering import finish_broken_pipe
 
         return finish_broken_pipe(0)
     return result if isinstance(result, int) else 0

@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, NoReturn
 
 import typer
 
+from ideepdoctor.answering import answer, own_fault
 from ideepdoctor.errors import DoctorError, Exit, UsageError
 from ideepdoctor.model.report import Failure, Report
-from ideepdoctor.model.summary import FailOn, summarize
+from ideepdoctor.model.summary import FailOn
 from ideepdoctor.options import Format, Output
 from ideepdoctor.system import RealSystem
 
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 JUDGING = frozenset(
     {"setup", "diagnose", "fix", "install", "upgrade", "downgrade", "smoke", "certify", "guard", "libs"}
+    | {"bench", "tune", "build"}
 )
 """Commands whose findings a project may accept (those of ``lint`` are accepted in the program)."""
 
@@ -49,9 +51,12 @@ def run(name: str, command: Callable[[Session], Report], output: Output) -> NoRe
         signal.signal(signal.SIGTERM, _interrupted)
     progress = _progress(output)
     try:
+        from ideepdoctor.commands.settings import project_of
+
         known = _accepted(name, output)
-        report = command(_session(output, progress))
-        report = report if known is None else _without(report, known)
+        session = _session(output, progress)
+        report = replace(command(session), project=project_of(session.cwd, os.environ))
+        report = report if known is None else _without(report, known, progress)
     except DoctorError as error:
         failure = Failure(error.code, error.message, error.hint, int(error.exit_code), error.context)
         report = Report(name, failure=failure)
@@ -59,19 +64,9 @@ def run(name: str, command: Callable[[Session], Report], output: Output) -> NoRe
         failure = Failure("interrupted", "interrupted", "", int(Exit.INTERRUPTED))
         report = Report(name, failure=failure)
     except Exception as error:  # noqa: BLE001 - a fault of our own is one document and a clear exit code too
-        report = Report(name, failure=_own_fault(error))
+        report = Report(name, failure=own_fault(error))
     progress.close()
-    code = summarize(report, fail_on).exit_code
-    try:
-        for form, path in output.also:
-            _write_also(report, replace(output, format=form, path=path), fail_on)
-        _print(report, output, fail_on)
-        sys.stdout.flush()
-    except BrokenPipeError:
-        code = finish_broken_pipe(code)
-    except OSError as error:
-        code = cannot_write(error)
-    raise typer.Exit(code)
+    raise typer.Exit(answer(report, output, fail_on))
 
 
 def _accepted(name: str, output: Output) -> Accepted | None:
@@ -83,33 +78,28 @@ def _accepted(name: str, output: Output) -> Accepted | None:
     return accepted(_cwd(), os.environ, output.baseline)
 
 
-def _without(report: Report, known: Accepted) -> Report:
+def _without(report: Report, known: Accepted, progress: Progress) -> Report:
     from datetime import UTC, datetime
 
-    from ideepdoctor.model.accept import accept, as_data, unused
+    from ideepdoctor.model.accept import accept, as_data, compared, unused
 
     if report.judgement is None:
         return report
     judgement = accept(report.judgement, known, datetime.now(tz=UTC).date())
-    left = [as_data(ignore) for ignore in unused(report.judgement, known)]
-    return replace(report, judgement=judgement, extra={**report.extra, **({"unused_ignores": left} if left else {})})
+    extra = dict(report.extra)
+    if left := [as_data(ignore) for ignore in unused(report.judgement, known)]:
+        extra["unused_ignores"] = left
+    if known.baseline is not None:
+        python = "" if report.facts is None else report.facts.target.python
+        extra["baseline"] = compared(known.baseline, judgement, report.command, python)
+        for doubt in extra["baseline"]["doubts"]:
+            progress.note(doubt)
+    return replace(report, judgement=judgement, extra=extra)
 
 
 def _interrupted(_number: int, _frame: object) -> None:
     """A job that is cancelled ends like Ctrl-C: what was begun is taken back."""
     raise KeyboardInterrupt
-
-
-def _own_fault(error: Exception) -> Failure:
-    import traceback
-
-    return Failure(
-        "internal",
-        f"ideepdoctor itself failed: {type(error).__name__}: {error}",
-        "this is a fault of the doctor, not of your environment: report it with the output of the same command and -v",
-        int(Exit.COULD_NOT_CHECK),
-        {"traceback": "".join(traceback.format_exception(error))},
-    )
 
 
 def usage_failure(message: str, words: list[str]) -> int:
@@ -124,20 +114,7 @@ def usage_failure(message: str, words: list[str]) -> int:
     name = next((word for word in words if not word.startswith("-")), "ideepdoctor")
     hint = f"see: ideepdoctor {name} --help" if name != "ideepdoctor" else "see: ideepdoctor --help"
     report = Report(name, failure=Failure("usage", message, hint, int(Exit.USAGE)))
-    _print(report, Output(known), FailOn.ERROR)
-    return int(Exit.USAGE)
-
-
-def cannot_write(error: OSError) -> int:
-    """Standard output takes nothing more (a full disk): say so, leave nothing to flush at exit. Returns the code 3."""
-    sys.stderr.write(f"error  cannot write the result: {error}\n")
-    return finish_broken_pipe(int(Exit.COULD_NOT_CHECK))
-
-
-def finish_broken_pipe(code: int) -> int:
-    """The reader went away (``| head``): no message, and nothing more to flush at exit. Returns the code."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return code
+    return answer(report, Output(known), FailOn.ERROR)
 
 
 def _session(output: Output, progress: Progress) -> Session:
@@ -196,38 +173,3 @@ def _agrees(report: Report, output: Output, progress: Progress) -> bool:
     progress.close()
     render(report, console(error=True))
     return typer.confirm("Go on?", default=False, err=True)
-
-
-def _print(report: Report, output: Output, fail_on: FailOn) -> None:
-    if output.path is not None and (report.failure is None or output.format.for_machines):
-        RealSystem().write_file(str(Path(output.path).absolute()), _text(report, output, fail_on).encode("utf-8"))
-    elif output.format.for_machines:
-        sys.stdout.write(_text(report, output, fail_on))
-    elif report.text:
-        sys.stdout.write(report.text)
-    else:
-        from ideepdoctor.render.text import console, render
-
-        render(report, console(error=report.failure is not None), fail_on=fail_on, details=output.verbose > 0)
-
-
-def _write_also(report: Report, output: Output, fail_on: FailOn) -> None:
-    """One of the files of ``--also``: errors too, so that a job that failed shows why."""
-    text = _text(report, output, fail_on)
-    RealSystem().write_file(str(Path(output.path or "").absolute()), text.encode("utf-8", "surrogateescape"))
-
-
-def _text(report: Report, output: Output, fail_on: FailOn) -> str:
-    if output.format.for_machines:
-        from ideepdoctor.render.formats import renderer
-
-        return renderer(output.format)(report, fail_on) + "\n"
-    if report.text:
-        return report.text
-    from io import StringIO
-
-    from ideepdoctor.render.text import console, render
-
-    stream = StringIO()
-    render(report, console(file=stream), fail_on=fail_on, details=output.verbose > 0)
-    return stream.getvalue()

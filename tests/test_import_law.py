@@ -44,6 +44,7 @@ PURE_FILES = (
 )
 TOUCHES_THE_WORLD = frozenset({"os", "subprocess", "rich", "typer", "shutil", "multiprocessing", "socket", "pathlib"})
 COMMAND_LINE = (
+    "answering.py",
     "cli.py",
     "cli_bench.py",
     "cli_build.py",

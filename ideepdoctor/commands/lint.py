@@ -17,7 +17,7 @@ from ideepdoctor.lint.engine import UNREADABLE, Linted, Located, Unread, lint, p
 from ideepdoctor.lint.notebook import read_notebook
 from ideepdoctor.lint.registry import LINT_CHECKS
 from ideepdoctor.lint.source import Place, Source, Unreadable, read
-from ideepdoctor.model.accept import Accepted, accept, fingerprints
+from ideepdoctor.model.accept import Accepted, accept, compared, fingerprints
 from ideepdoctor.model.findings import Finding, Judgement, NotKnown, Severity
 from ideepdoctor.model.project import Project
 from ideepdoctor.model.report import Report
@@ -87,6 +87,11 @@ def lint_sources(session: Session, options: LintOptions) -> Report:
     new = [pair for pair in _printed(project, located, [item.finding for item in located]) if pair[1] not in old]
     unsaid = [pair for pair in _printed(project, unread, [item.unknown() for item in unread]) if pair[1] not in old]
     shown, left = [item for item, _ in new], [item for item, _ in unsaid] if tell_unread else []
+    extra: dict[str, Any] = {"lint": _data(programs, new, unsaid)}
+    if known is not None:
+        extra["baseline"] = compared(known, judgement, "lint", "")
+        for doubt in extra["baseline"]["doubts"]:
+            session.progress.note(doubt)
     counts = _Counts(
         files=len(programs),
         silenced=sum(program.linted.suppressed for program in programs),
@@ -97,7 +102,7 @@ def lint_sources(session: Session, options: LintOptions) -> Report:
         "lint",
         judgement=judgement,
         text="\n".join([*_finding_lines(shown), *_unread_lines(left), _closing(shown, left, counts)]) + "\n",
-        extra={"lint": _data(programs, new, unsaid)},
+        extra=extra,
     )
 
 

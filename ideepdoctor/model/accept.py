@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from fnmatch import fnmatchcase
+from typing import Any
 
+from ideepdoctor import __version__
 from ideepdoctor.model.findings import Evidence, Finding, Judgement, NotKnown, Suppressed
 from ideepdoctor.model.fingerprint import fingerprint, numbered
 from ideepdoctor.model.project import Project
@@ -125,40 +127,48 @@ def unused(judgement: Judgement, accepted: Accepted) -> tuple[Ignore, ...]:
     )
 
 
-def doubts(baseline: Baseline, judgement: Judgement, command: str, version: str, python: str) -> tuple[str, ...]:
-    """Why a baseline may not fit what it is compared with, a sentence each.
+def compared(baseline: Baseline, judgement: Judgement, command: str, python: str) -> Mapping[str, Any]:
+    """What a baseline came to, JSON-ready, with the reasons why it may not fit.
 
     Args:
         baseline: it.
         judgement: what is left, and what was accepted.
         command: that was run.
-        version: of this doctor.
         python: path of the interpreter that was examined; empty: none.
     """
-    told = []
+    return {
+        "file": baseline.path,
+        "made_by": baseline.made_by or None,
+        "made_for": baseline.made_for or None,
+        "known": len(baseline.fingerprints),
+        "met": sum(item.reason == IN_BASELINE for item in judgement.suppressed),
+        "doubts": list(_doubts(baseline, judgement, command, python)),
+    }
+
+
+def _doubts(baseline: Baseline, judgement: Judgement, command: str, python: str) -> Iterator[str]:
     met = sum(item.reason == IN_BASELINE for item in judgement.suppressed)
     gone = len(baseline.fingerprints) - met
-    if baseline.made_by not in ("", version):
-        told.append(
-            f"the baseline {baseline.path} was made by ideepdoctor {baseline.made_by}, this is {version}: "
+    if baseline.made_by not in ("", __version__):
+        yield (
+            f"the baseline {baseline.path} was made by ideepdoctor {baseline.made_by}, this is {__version__}: "
             "a finding that is worded otherwise now counts as new"
         )
     if baseline.made_for and python and baseline.made_for != python:
-        told.append(
+        yield (
             f"the baseline {baseline.path} is of another environment, {baseline.made_for}: "
             f"a finding about a file elsewhere counts as new in {python}"
         )
-    elif (baseline.command == "lint") != (command == "lint") and baseline.command:
-        told.append(
+    elif baseline.command and (baseline.command == "lint") != (command == "lint"):
+        yield (
             f"the baseline {baseline.path} was made by ideepdoctor {baseline.command}: "
             f"it knows nothing of what ideepdoctor {command} finds"
         )
     elif gone > 0 and baseline.command == command:
-        told.append(
+        yield (
             f"{gone} of {counted(len(baseline.fingerprints), 'finding')} in the baseline {baseline.path} "
             "did not come back: make it anew, so that they count if they do"
         )
-    return tuple(told)
 
 
 def as_data(ignore: Ignore) -> Mapping[str, str | None]:
