@@ -29,7 +29,9 @@ UNREAD_CALLS = frozenset(
 UNREAD_NAMES = frozenset(
     {"reproduction", "overlay", "source", "pattern", "PATTERN", "argv", "__all__", "log", "envvar"}
 )
-UNREAD_FILES = frozenset({"facts/vocabulary.py", "rules/signature_table.py", "locale/"})
+UNREAD_FILES = frozenset(
+    {"facts/vocabulary.py", "rules/signature_table.py", "locale/", "payload/certify_cases.py", "payload/libraries.py"}
+)
 DOCUMENTED = ("rules/idp", "lint/idp")
 _UNREAD = re.compile(
     r"^(bold|dim) |^(SELECT|INSERT|CREATE|PRAGMA|DELETE) |^ideepdoctor( [a-z\d-]+)+( --[a-z-]+)*$"
@@ -45,7 +47,7 @@ def messages() -> dict[str, str]:
     found: dict[str, str] = {}
     for path in sorted(PACKAGE.rglob("*.py")):
         name = path.relative_to(PACKAGE).as_posix()
-        if name.startswith("payload/") or any(name.startswith(each) for each in UNREAD_FILES):
+        if any(name.startswith(each) for each in UNREAD_FILES):
             continue
         for message in _of_module(ast.parse(path.read_text("utf-8")), name):
             if message not in left_out:
@@ -92,7 +94,24 @@ def _of_module(tree: ast.Module, module: str) -> Iterator[str]:
             if isinstance(node, ast.ClassDef | ast.FunctionDef) and _document_is_read(node, module):
                 for paragraph in _document(ast.get_docstring(node, clean=True) or "", module):
                     yield paragraph.replace("{", "{{").replace("}", "}}")
-    yield from _strings(tree)
+    for text in _strings(tree):
+        yield _with_names(text) if module.startswith("payload/") else text
+
+
+def _with_names(text: str) -> str:
+    """A message of a payload, which knows no f-strings: ``{value}`` for its ``%s``."""
+    count = 0
+
+    def name(found: re.Match[str]) -> str:
+        nonlocal count
+        if found[0] == "%%":
+            return "%"
+        if found[1]:
+            return f"{{{found[1]}}}"
+        count += 1
+        return "{value}" if count == 1 else f"{{value_{count}}}"
+
+    return re.sub(r"%(?:\((\w+)\))?[-\d.]*[sdrgfxi%]", name, text)
 
 
 def _document_is_read(node: ast.ClassDef | ast.FunctionDef, module: str) -> bool:

@@ -16,6 +16,8 @@ FIELD = re.compile(r"(?<!\{)\{(\w+)\}")
 _WORD = re.compile(r"[A-Za-z][A-Za-z'-]+")
 _SEPARATORS = ("\n", ". ", "; ", " - ", ": ", ", ", " (")
 """Where a text is cut into pieces, the widest first."""
+_NUMBER = r"[\d.]+"
+"""What stands for ``{count}``: the numbers of ``model.words.counted``."""
 _DEEPEST = 6
 _LONGEST = 4000
 """Characters; what is longer is nobody's sentence."""
@@ -149,7 +151,7 @@ def _own_words(message: str) -> set[str]:
 def _compiled(message: str, translation: str) -> _Template:
     parts, end = [], 0
     for found in FIELD.finditer(message):
-        parts += [re.escape(_bare(message[end : found.start()])), f"(?P<{found[1]}>.*?)"]
+        parts += [re.escape(_bare(message[end : found.start()])), f"(?P<{found[1]}>{_NUMBER if found[1] == 'count' else '.*?'})"]
         end = found.end()
     parts.append(re.escape(_bare(message[end:])))
     words = len(_WORD.findall(FIELD.sub(" ", message)))
