@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from ideepdoctor.cli_common import CommonTyper
+from ideepdoctor.cli_fleet_run import register
 from ideepdoctor.cli_options import (
     AlsoOption,
     FailOnOption,
@@ -23,6 +24,7 @@ app = CommonTyper(
     help="Many machines: judge them, set them up, and find the odd one.",
     no_args_is_help=True,
 )
+register(app)
 
 
 @app.command()

@@ -40,6 +40,8 @@ PURE_FILES = (
     "treatment/order.py",
     "treatment/profile.py",
     "treatment/shellrc.py",
+    "masks.py",
+    "trail.py",
     "wheelhouse/wanted.py",
 )
 TOUCHES_THE_WORLD = frozenset({"os", "subprocess", "rich", "typer", "shutil", "multiprocessing", "socket", "pathlib"})
@@ -51,6 +53,7 @@ COMMAND_LINE = (
     "cli_common.py",
     "cli_help.py",
     "cli_fleet.py",
+    "cli_fleet_run.py",
     "cli_options.py",
     "cli_packages.py",
     "cli_recipe.py",

@@ -49,11 +49,13 @@ class Told:
         python: the interpreter that was started; None: none was found.
         answer: what the probe printed.
         code: how it ended; None: the end did not arrive.
+        asked: the interpreter that was asked for and is not there.
     """
 
     python: str | None
     answer: str = ""
     code: int | None = None
+    asked: str = ""
 
     @property
     def stopped(self) -> bool:
@@ -61,15 +63,17 @@ class Told:
         return self.code in _STOPPED
 
 
-def remote_command(cookie: str, python: str, seconds: int) -> str:
-    """The command line for one host.
+def remote_command(cookie: str, seconds: int) -> tuple[str, str]:
+    """The command line of a host, in two parts: the Python that is wanted there stands between them, as a shell's word.
+
+    That is the path of an interpreter, a version (3.7) or the folder of an environment; empty: look for one.
 
     Args:
         cookie: a word without blanks that nothing else prints.
-        python: path of an interpreter, a version (3.7) or the folder of an environment there; empty: look for one.
         seconds: after which the interpreter is stopped.
     """
-    return shlex.join(["/bin/sh", "-c", _SCRIPT, "ideepdoctor", cookie, str(seconds), python, _HAS_CHAINER])
+    before = shlex.join(["/bin/sh", "-c", _SCRIPT, "ideepdoctor", cookie, str(seconds)])
+    return f"{before} ", f" {shlex.quote(_HAS_CHAINER)}"
 
 
 def read_told(text: str, cookie: str) -> Told | None:
@@ -81,7 +85,7 @@ def read_told(text: str, cookie: str) -> Told | None:
     first, last = places[0], places[-1]
     _, verb, *rest = lines[first].rstrip("\r").split(" ", 2)
     if verb != "begin":
-        return Told(None)
+        return Told(None, asked=rest[0] if rest else "")
     ended = lines[last].split() if last > first else []
     code = int(ended[2]) if len(ended) == 3 and ended[1] == "end" and ended[2].isdigit() else None
     return Told(rest[0] if rest else "", "\n".join(lines[first + 1 : last if code is not None else None]).strip(), code)

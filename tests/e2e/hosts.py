@@ -87,7 +87,8 @@ class SshHosts:
         for host in self.hosts:
             own = (variables or {}).get(host.name, {})
             lines.append(" ".join([host.name, *(f'{name}="{value}"' for name, value in own.items())]))
-        lines += ["[all:vars]", f'ansible_ssh_common_args="-F {self.config}"']
+        # No connection outlives its task: the next test may have another host at the same address.
+        lines += ["[all:vars]", f'ansible_ssh_common_args="-F {self.config}"', 'ansible_ssh_args="-o ControlMaster=no"']
         lines += [f'{name}="{value}"' for name, value in common.items()]
         path.write_text("\n".join(lines) + "\n")
         return path
