@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-import re
 import shutil
 import signal
 import stat
@@ -169,7 +168,10 @@ class System(Protocol):
         ...
 
     def append_text(self, path: str, text: str) -> None:
-        """Append to a file that people may read at the same time (a log); not synced. Raises OSError."""
+        """Append to a file that people may read and others append to at the same time (a log): one write, not synced.
+
+        Raises OSError.
+        """
         ...
 
     def make_folder(self, path: str) -> None:
@@ -202,14 +204,7 @@ class System(Protocol):
 
 
 class RealSystem:
-    """The machine itself.
-
-    Args:
-        on_command: called with every command line before it starts (``-v`` and the log).
-    """
-
-    def __init__(self, on_command: Observer = _silent) -> None:
-        self._on_command = on_command
+    """The machine itself. Every process is told of where ``watched.WatchedSystem`` stands in its place."""
 
     def run(
         self,
@@ -223,7 +218,6 @@ class RealSystem:
         on_output: Observer | None = None,
     ) -> Completed:
         """See ``System.run``."""
-        self._on_command(_shown(argv))
         started = time.monotonic()
         with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as out:
             given.write(stdin)
@@ -250,9 +244,8 @@ class RealSystem:
         seconds = time.monotonic() - started
         return Completed(tuple(argv), process.returncode, stdout, stderr, seconds, timed_out)
 
-    def converse(self, argv: Sequence[str], *, env: Mapping[str, str] | None = None) -> Conversation:
+    def converse(self, argv: Sequence[str], *, env: Mapping[str, str] | None = None) -> Dialogue:
         """See ``System.converse``."""
-        self._on_command(_shown(argv))
         errors = tempfile.TemporaryFile()  # noqa: SIM115 (the conversation closes it)
         try:
             process = subprocess.Popen(
@@ -270,7 +263,6 @@ class RealSystem:
 
     def become(self, argv: Sequence[str], env: Mapping[str, str]) -> NoReturn:
         """See ``System.become``."""
-        self._on_command(_shown(argv))
         held = [(number, signal.signal(number, signal.SIG_DFL)) for number in _ignored_by_python()]
         try:
             os.execvpe(argv[0], list(argv), dict(env))  # noqa: S606 (no shell is wanted)
@@ -280,7 +272,6 @@ class RealSystem:
 
     def attend(self, argv: Sequence[str], env: Mapping[str, str]) -> Ended:
         """See ``System.attend``."""
-        self._on_command(_shown(argv))
         program = shutil.which(argv[0], path=env.get("PATH", os.defpath))
         if program is None:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), argv[0])
@@ -344,8 +335,13 @@ class RealSystem:
 
     def append_text(self, path: str, text: str) -> None:
         """See ``System.append_text``."""
-        with Path(path).open("a", encoding="utf-8", errors="replace") as stream:
-            stream.write(text)
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NONBLOCK, 0o666)
+        try:
+            left = text.encode("utf-8", "replace")
+            while left:  # one write where the system takes it whole, as it does but on a full disk
+                left = left[os.write(descriptor, left) :]
+        finally:
+            os.close(descriptor)
 
     def make_folder(self, path: str) -> None:
         """See ``System.make_folder``."""
@@ -393,11 +389,6 @@ class RealSystem:
             if error.errno != errno.EXDEV:
                 raise
             shutil.move(source, destination)
-
-
-def _shown(argv: Sequence[str]) -> str:
-    """A command line for people and logs: without the passwords of the addresses in it."""
-    return re.sub(r"(?i)\b([a-z][a-z0-9+.-]*://)[^/\s'\"]*@", r"\1***@", " ".join(argv))
 
 
 def _ignored_by_python() -> list[signal.Signals]:

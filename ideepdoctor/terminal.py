@@ -6,10 +6,11 @@ document, errors too.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
@@ -22,6 +23,7 @@ from ideepdoctor.model.report import Failure, Report
 from ideepdoctor.model.summary import FailOn
 from ideepdoctor.options import Format, Output
 from ideepdoctor.system import RealSystem
+from ideepdoctor.witness import Witness
 
 if TYPE_CHECKING:
     from ideepdoctor.commands.session import Session
@@ -50,7 +52,9 @@ def run(name: str, command: Callable[[Session], Report], output: Output) -> NoRe
     if signal.getsignal(signal.SIGTERM) is not signal.SIG_IGN:  # whoever ignores it has programs do so that we start
         signal.signal(signal.SIGTERM, _interrupted)
     progress = _progress(output)
+    witness = Witness(output, os.environ)
     try:
+        witness.begin(name, sys.argv[1:])
         from ideepdoctor.commands.settings import project_of
 
         known = _accepted(name, output)
@@ -58,15 +62,21 @@ def run(name: str, command: Callable[[Session], Report], output: Output) -> NoRe
         report = replace(command(session), project=project_of(session.cwd, os.environ))
         report = report if known is None else _without(report, known, progress)
     except DoctorError as error:
+        witness.failed(error)
         failure = Failure(error.code, error.message, error.hint, int(error.exit_code), error.context)
         report = Report(name, failure=failure)
+    except SystemExit as ended:
+        witness.end(None, ended.code if isinstance(ended.code, int) else 1)
+        raise
     except (KeyboardInterrupt, typer.Abort):
         failure = Failure("interrupted", "interrupted", "", int(Exit.INTERRUPTED))
         report = Report(name, failure=failure)
     except Exception as error:  # noqa: BLE001 - a fault of our own is one document and a clear exit code too
         report = Report(name, failure=own_fault(error))
     progress.close()
-    raise typer.Exit(answer(report, output, fail_on))
+    code = answer(report, output, fail_on)
+    witness.end(report, code)
+    raise typer.Exit(code)
 
 
 def _accepted(name: str, output: Output) -> Accepted | None:
@@ -114,21 +124,36 @@ def usage_failure(message: str, words: list[str]) -> int:
     name = next((word for word in words if not word.startswith("-")), "ideepdoctor")
     hint = f"see: ideepdoctor {name} --help" if name != "ideepdoctor" else "see: ideepdoctor --help"
     report = Report(name, failure=Failure("usage", message, hint, int(Exit.USAGE)))
+    _log_usage(report, words)
     return answer(report, Output(known), FailOn.ERROR)
+
+
+def _log_usage(report: Report, words: list[str]) -> None:
+    """Put a command line that cannot be parsed into the log that it, or the variable, names."""
+    path = os.environ.get("IDEEPDOCTOR_LOG_FILE", "")
+    for before, word in zip(["", *words], words, strict=False):
+        if before == "--log-file" or word.startswith("--log-file="):
+            path = word.removeprefix("--log-file=")
+        if word == "--":
+            break
+    if path:
+        witness = Witness(Output(Format.TEXT, log_file=path), os.environ)
+        with contextlib.suppress(UsageError):  # the line is wrong anyhow, and that is what is said
+            witness.begin(report.command, words)
+            witness.end(report, int(Exit.USAGE))
 
 
 def _session(output: Output, progress: Progress) -> Session:
     from ideepdoctor.commands.session import Session
     from ideepdoctor.treatment.sources import shown
+    from ideepdoctor.watched import WatchedProgress, WatchedSystem
 
-    def show(command: str) -> None:
-        sys.stderr.write(f"+ {command}\n")
-
+    watched = output.verbose or output.log_file is not None
     return Session(
-        system=RealSystem(show) if output.verbose else RealSystem(),
+        system=WatchedSystem() if watched else RealSystem(),
         environ=os.environ,
         cwd=_cwd(),
-        progress=progress,
+        progress=WatchedProgress(progress) if watched else progress,
         agrees=lambda report: _agrees(report, output, progress),
         command_line=shown(" ".join(["ideepdoctor", *sys.argv[1:]])),
     )
@@ -141,22 +166,22 @@ def _cwd() -> str:
         raise UsageError("the current folder was removed", hint="change to a folder that exists") from error
 
 
-def _quiet_terminal(environ: Mapping[str, str]) -> bool:
-    return not sys.stderr.isatty() or bool(environ.get("CI")) or environ.get("TERM") == "dumb"
-
-
 def _progress(output: Output) -> Progress:
-    if output.format.for_machines and not output.verbose and not sys.stderr.isatty():
-        from ideepdoctor.treatment.progress import Quiet
+    """Where steps are shown: a line that moves, in a terminal that can move it; lines with ``-v``; else nowhere."""
+    from ideepdoctor.treatment.progress import Quiet
 
+    if output.quiet:
         return Quiet()
-    if _quiet_terminal(os.environ):
-        from ideepdoctor.render.progress import Lines
+    still = bool(os.environ.get("CI")) or os.environ.get("TERM") in ("dumb", "unknown")
+    if sys.stderr.isatty() and not still:
+        from ideepdoctor.render.text import Spinner
 
+        return Spinner()
+    from ideepdoctor.render.progress import Lines, Notes
+
+    if sys.stderr.isatty() or output.verbose:
         return Lines(sys.stderr, details=output.verbose > 0)
-    from ideepdoctor.render.text import Spinner
-
-    return Spinner()
+    return Quiet() if output.format.for_machines else Notes(sys.stderr)
 
 
 def _agrees(report: Report, output: Output, progress: Progress) -> bool:

@@ -11,6 +11,7 @@ from ideepdoctor.errors import UsageError
 from ideepdoctor.model.findings import Judgement
 from ideepdoctor.model.report import Report
 from ideepdoctor.system import System
+from ideepdoctor.trail import timed
 
 if TYPE_CHECKING:
     from ideepdoctor.facts.collect import Scope
@@ -85,7 +86,8 @@ def judge_all(facts: Facts, wanted: frozenset[str] | None = None) -> Judgement:
     from ideepdoctor.rules import RULES
     from ideepdoctor.rules.engine import judge
 
-    return judge(facts, RULES, wanted)
+    with timed("stage", "judge the facts"):
+        return judge(facts, RULES, wanted)
 
 
 def carry_out(session: Session, plan: Plan) -> str:

@@ -32,6 +32,7 @@ from ideepdoctor.model.facts import (
 from ideepdoctor.model.native import Native
 from ideepdoctor.system import System
 from ideepdoctor.targets.target import Target, run_payload
+from ideepdoctor.trail import timed
 
 CHILD_SECONDS = 30.0
 """For each child of the probe: importing Chainer takes 0.7 s here, minutes are a hang."""
@@ -111,7 +112,8 @@ def collect(
                 cwd=cwd,
                 child_seconds=limit,
             )
-        told = run_payload(system, target, "probe", request, timeout_seconds=limit * _ROUNDS + 30, env=environ)
+        with timed("stage", "probe the target"):
+            told = run_payload(system, target, "probe", request, timeout_seconds=limit * _ROUNDS + 30, env=environ)
         found = None if others is None else others.result()
     facts = read_facts(told, target, quick=not full, interpreters=found)
     if libraries is None:
@@ -187,7 +189,8 @@ def _find(system: System, environ: Mapping[str, str]) -> tuple[Interpreter, ...]
     """Look for the other interpreters."""
     from ideepdoctor.targets.find import find_interpreters
 
-    return find_interpreters(system, environ)
+    with timed("stage", "look for interpreters"):
+        return find_interpreters(system, environ)
 
 
 def _cpu(answer: Answer, machine: Answer) -> Cpu:

@@ -38,3 +38,31 @@ class Lines:
 
     def close(self) -> None:
         """Nothing to take away."""
+
+
+class Notes:
+    """The lines that stay to be read, without the steps: what a log that nobody watches gets.
+
+    Args:
+        stream: where to.
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def step(self, index: int, total: int, title: str) -> None:
+        """Not shown."""
+
+    def detail(self, text: str) -> None:
+        """Not shown."""
+
+    def share(self, part: float) -> None:
+        """Not shown."""
+
+    def note(self, text: str) -> None:
+        """One line."""
+        self._stream.write(f"{text}\n")
+        self._stream.flush()
+
+    def close(self) -> None:
+        """Nothing to take away."""

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from ideepdoctor.model.facts import Facts
 from ideepdoctor.model.findings import Finding, Judgement, NotKnown, Severity, Skipped
 from ideepdoctor.rules.base import Rule, Unknown
+from ideepdoctor.trail import timed
 
 
 def judge(facts: Facts, rules: Iterable[type[Rule]], wanted: frozenset[str] | None = None) -> Judgement:
@@ -36,7 +37,8 @@ def judge(facts: Facts, rules: Iterable[type[Rule]], wanted: frozenset[str] | No
             skipped.append(Skipped(code, because))
             continue
         try:
-            seen = list(rule().check(facts))
+            with timed("rule", code):
+                seen = list(rule().check(facts))
         except Unknown as reason:
             failed.add(code)
             unknown.append(NotKnown(code, rule.title, str(reason)))
