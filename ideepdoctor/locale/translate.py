@@ -151,7 +151,8 @@ def _own_words(message: str) -> set[str]:
 def _compiled(message: str, translation: str) -> _Template:
     parts, end = [], 0
     for found in FIELD.finditer(message):
-        parts += [re.escape(_bare(message[end : found.start()])), f"(?P<{found[1]}>{_NUMBER if found[1] == 'count' else '.*?'})"]
+        value = _NUMBER if found[1] == "count" else ".*?"
+        parts += [re.escape(_bare(message[end : found.start()])), f"(?P<{found[1]}>{value})"]
         end = found.end()
     parts.append(re.escape(_bare(message[end:])))
     words = len(_WORD.findall(FIELD.sub(" ", message)))
