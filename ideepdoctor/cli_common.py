@@ -114,7 +114,7 @@ def speak(words: Iterable[str], environ: Mapping[str, str]) -> None:
     own = list(words)
     own = own[: own.index("--")] if "--" in own else own
     asked = environ.get("IDEEPDOCTOR_LANG")
-    for word, after in zip(own, [*own[1:], ""], strict=True):
+    for word, after in zip(own, [*own[1:], ""], strict=False):
         asked = after if word == "--lang" else word.removeprefix("--lang=") if word.startswith("--lang=") else asked
     with suppress(ValueError):
         use(language_of(environ, asked))

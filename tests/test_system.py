@@ -101,10 +101,3 @@ def test_a_tree_never_replaces_a_file_and_never_writes_through_a_link(tmp_path: 
         with pytest.raises(FileExistsError):
             RealSystem().write_tree(str(tmp_path), [TreeEntry(name, data=b"theirs")])
     assert (tmp_path / "mine").read_bytes() == b"mine"
-
-
-def test_a_command_is_told_without_the_passwords_of_its_addresses():
-    told: list[str] = []
-    done = RealSystem(told.append).run(["echo", "https://me:secret@host/x", "ssh://git@host/y@z"], timeout_seconds=10)
-    assert told == ["echo https://***@host/x ssh://***@host/y@z"]
-    assert "secret" in done.text()
