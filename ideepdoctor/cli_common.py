@@ -6,7 +6,8 @@ further field of ``Common``: nothing else has to be changed.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ import typer.main
 from typer.core import TyperCommand, TyperGroup, TyperOption
 
 from ideepdoctor.cli_help import Context, commands
+from ideepdoctor.cli_narrow import narrowed
 from ideepdoctor.locale import LANGUAGES, language_of, translating, use
 
 if TYPE_CHECKING:
@@ -225,3 +227,10 @@ class CommonTyper(typer.Typer):
     def command(self, name: str | None = None, **settings: Any) -> Callable[[Any], Any]:
         """As that of ``typer.Typer``, with the common options."""
         return super().command(name, **{"cls": CommonCommand, **settings})
+
+    def __call__(self, words: Sequence[str], **settings: Any) -> Any:
+        """Run the command that the words ask for."""
+        if any(name.endswith("_COMPLETE") and name.startswith("_") for name in os.environ):
+            return super().__call__(words, **settings)  # the words are those that are being typed
+        with_values = [name for option in COMMON if not option.is_flag and not option.count for name in option.opts]
+        return typer.Typer.__call__(narrowed(self, words, with_values), words, **settings)

@@ -54,6 +54,7 @@ COMMAND_LINE = (
     "cli_help.py",
     "cli_fleet.py",
     "cli_fleet_run.py",
+    "cli_narrow.py",
     "cli_options.py",
     "cli_packages.py",
     "cli_recipe.py",
