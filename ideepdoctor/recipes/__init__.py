@@ -1,6 +1,13 @@
 """Recipes: files for containers, CI services, clusters. ``RECIPES`` is the registry, in the order of the list."""
 
-from ideepdoctor.recipes import conda
+from ideepdoctor.recipes import conda, devcontainer, docker, docker_build, github, kubernetes
 from ideepdoctor.recipes.base import Recipe
 
-RECIPES: tuple[Recipe, ...] = (conda.RECIPE,)
+RECIPES: tuple[Recipe, ...] = (
+    docker.RECIPE,
+    docker_build.RECIPE,
+    devcontainer.RECIPE,
+    conda.RECIPE,
+    kubernetes.RECIPE,
+    github.RECIPE,
+)

@@ -35,10 +35,17 @@ class Settings:
 
     @property
     def local(self) -> str | None:
-        """The file or folder that the requirement names; None: a name or a URL."""
-        if "://" in self.requirement or " @ " in self.requirement:
+        """The file or folder that the requirement names, without extras; None: a name or a URL."""
+        path = self.requirement.removesuffix(self.extras)
+        if "://" in path or " @ " in path:
             return None
-        return self.requirement if "/" in self.requirement or self.requirement.endswith(".whl") else None
+        return path if "/" in path or path.endswith(".whl") else None
+
+    @property
+    def extras(self) -> str:
+        """``[fleet]`` at the end of the requirement; empty: none."""
+        match = re.search(r"\[[\w.,-]*\]$", self.requirement)
+        return match.group() if match else ""
 
 
 def _nothing(_settings: Settings) -> Mapping[str, Any]:
