@@ -119,7 +119,7 @@ def _located(source: Source, check: type[Check], note: Note) -> Located:
         needed=check.needed,
         consequence=note.consequence,
         next_step=note.next_step,
-        evidence=(Evidence(f"{where}: {quoted}", source.path),),
+        evidence=(Evidence(f"{where}: {quoted}", source.path, line=place.line if place.cell is None else None),),
         fix=check.fix,
     )
     return Located(source.path, place, finding)

@@ -85,7 +85,13 @@ def fingerprints(findings: Iterable[Item], project: Project | None = None) -> tu
 
 def path_of(item: Item) -> str | None:
     """The file that a finding is about, as its evidence says; None: none."""
-    return next((seen.path for seen in item.evidence if seen.path), None) if isinstance(item, Finding) else None
+    return position_of(item)[0]
+
+
+def position_of(item: Item) -> tuple[str | None, int | None]:
+    """The file that a finding is about, and the line in it, as its evidence says; None: none."""
+    found = item.evidence if isinstance(item, Finding) else ()
+    return next(((seen.path, seen.line) for seen in found if seen.path), (None, None))
 
 
 def accept(judgement: Judgement, accepted: Accepted, today: date) -> Judgement:

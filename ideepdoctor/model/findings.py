@@ -34,6 +34,8 @@ class Evidence:
     path: str | None = None
     command: str | None = None
     """A command that shows it."""
+    line: int | None = None
+    """In the file ``path``, from 1; None: the whole file."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ideepdoctor.model.report import Report
 from ideepdoctor.model.summary import FailOn
-from ideepdoctor.render.problems import Level, Problem, problems, subject
+from ideepdoctor.render.problems import Level, Problem, file_of, problems, subject
 
 _COMMANDS = {
     Level.FAILED: "error",
@@ -17,14 +17,14 @@ _COMMANDS = {
 
 def render(report: Report, fail_on: FailOn = FailOn.ERROR) -> str:
     """A workflow command a line; one plain line where there is nothing to say. ``fail_on`` changes nothing here."""
-    lines = [_command(item) for item in problems(report)]
+    lines = [_command(item, file_of(item, report)) for item in problems(report)]
     return "\n".join(lines or [f"no fault seen: {_one_line(subject(report))}"])
 
 
-def _command(item: Problem) -> str:
+def _command(item: Problem, file: tuple[str, bool] | None) -> str:
     options = {"title": f"{item.code} {item.title}".strip()}
-    if item.path is not None:
-        options["file"] = item.path
+    if file is not None:
+        options["file"] = file[0]
         if item.line is not None:
             options["line"] = str(item.line)
             if item.column is not None:

@@ -33,12 +33,12 @@ def envelope(report: Report, fail_on: FailOn = FailOn.ERROR) -> dict[str, Any]:
         "summary": asdict(summarize(report, fail_on)),
         "findings": [
             {**_finding(item), "fingerprint": digest}
-            for item, digest in zip(judgement.findings, fingerprints(judgement.findings), strict=True)
+            for item, digest in zip(judgement.findings, fingerprints(judgement.findings, report.project), strict=True)
         ],
         "skipped": [asdict(item) for item in judgement.skipped],
         "unknown": [
             {**asdict(item), "fingerprint": digest}
-            for item, digest in zip(judgement.unknown, fingerprints(judgement.unknown), strict=True)
+            for item, digest in zip(judgement.unknown, fingerprints(judgement.unknown, report.project), strict=True)
         ],
         "suppressed": [asdict(item) for item in judgement.suppressed],
         "plan": None if report.plan is None else plan_as_data(report.plan),

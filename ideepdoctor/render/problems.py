@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
-from ideepdoctor.model.accept import path_of
+from ideepdoctor.model.accept import position_of
 from ideepdoctor.model.findings import Finding, Severity
 from ideepdoctor.model.fingerprint import fingerprint, numbered
 from ideepdoctor.model.report import Report
@@ -63,6 +63,18 @@ def problems(report: Report) -> tuple[Problem, ...]:
     return _numbered(found)
 
 
+def file_of(item: Problem, report: Report) -> tuple[str, bool] | None:
+    """The file as those name it who show a project: its path from the top of the project, and True.
+
+    Returns:
+        For a file elsewhere, or where no project is known, the path as it is, and False; None where there is no file.
+    """
+    if item.path is None:
+        return None
+    inside = None if report.project is None else report.project.within(item.path)
+    return (item.path, False) if inside is None else (inside, True)
+
+
 def subject(report: Report) -> str:
     """What was examined, one line: the interpreter and what it has; the command's name where there is nothing."""
     if report.facts is None:
@@ -82,26 +94,20 @@ def _judged(report: Report) -> Iterator[Problem]:
     if report.judgement is None:
         return
     for item in report.judgement.findings:
-        path = path_of(item)
-        yield _problem(item.code, Level(item.severity), item.title, message_of(item), item.next_step, path, item.found)
+        path, line = position_of(item)
+        made = _problem(item.code, Level(item.severity), item.title, message_of(item), item.next_step, path)
+        yield replace(made, line=line, fingerprint=fingerprint(item.code, path, item.found, report.project))
     for unknown in report.judgement.unknown:
         text, do = f"Undecided: {_sentence(unknown.reason)}", f"ideepdoctor explain {unknown.code}"
-        yield _problem(unknown.code, Level.UNKNOWN, unknown.title, text, do, None, unknown.reason)
+        made = _problem(unknown.code, Level.UNKNOWN, unknown.title, text, do)
+        yield replace(made, fingerprint=fingerprint(unknown.code, None, unknown.reason, report.project))
 
 
 def _linted(data: Mapping[str, Any], report: Report) -> Iterator[Problem]:
     titles = {item.code: item.title for item in (report.judgement.findings if report.judgement else ())}
     for item in data["findings"]:
         level = Level(Severity(item["severity"]))
-        made = _problem(
-            item["code"],
-            level,
-            titles.get(item["code"], ""),
-            item["message"],
-            item["do"],
-            item["path"],
-            item["message"],
-        )
+        made = _problem(item["code"], level, titles.get(item["code"], ""), item["message"], item["do"], item["path"])
         yield _placed(made, item)
     unread = next((item for item in (report.judgement.unknown if report.judgement else ())), None)
     if unread is not None:
@@ -111,17 +117,15 @@ def _linted(data: Mapping[str, Any], report: Report) -> Iterator[Problem]:
 
 
 def _placed(made: Problem, item: Mapping[str, Any]) -> Problem:
+    made = replace(made, fingerprint=item["fingerprint"])
     # A line of a cell is no line of the notebook's file.
     if item.get("cell") is not None or item.get("line") is None:
         return made
     return replace(made, line=item["line"], column=item["column"])
 
 
-def _problem(
-    code: str, level: Level, title: str, message: str, do: str, path: str | None = None, same: str | None = None
-) -> Problem:
-    digest = fingerprint(code, path, message if same is None else same)
-    return Problem(code, level, title, message, do, path, None, None, digest)
+def _problem(code: str, level: Level, title: str, message: str, do: str, path: str | None = None) -> Problem:
+    return Problem(code, level, title, message, do, path, None, None, fingerprint(code, path, message))
 
 
 def _numbered(found: list[Problem]) -> tuple[Problem, ...]:

@@ -10,10 +10,12 @@ from ideepdoctor import __version__
 from ideepdoctor.model.findings import Suppressed
 from ideepdoctor.model.report import Report
 from ideepdoctor.model.summary import FailOn, summarize
-from ideepdoctor.render.problems import Level, Problem, problems, subject
+from ideepdoctor.render.problems import Level, Problem, file_of, problems, subject
 from ideepdoctor.rules.explain import EVERYTHING, document
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+ROOT = "%SRCROOT%"
+"""Stands for the top of the project, which another checkout has elsewhere."""
 _LEVELS = {Level.ERROR: "error", Level.WARNING: "warning", Level.INFO: "note"}
 
 
@@ -39,11 +41,13 @@ def render(report: Report, fail_on: FailOn = FailOn.ERROR) -> str:
         "tool": {"driver": {"name": "ideepdoctor", "version": __version__, "rules": [_rule(code) for code in order]}},
         "invocations": [invocation],
         "results": [
-            *(_result(item, order.index(item.code), subject(report)) for item in results),
+            *(_result(item, order.index(item.code), report) for item in results),
             *(_accepted(item, order.index(item.code)) for item in known),
         ],
         "columnKind": "unicodeCodePoints",
     }
+    if report.project is not None and report.project.root:
+        run["originalUriBaseIds"] = {ROOT: {"uri": f"{uri(report.project.root)}/"}}
     log = {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
     return json.dumps(log, sort_keys=True, indent=2, ensure_ascii=False)
 
@@ -70,10 +74,12 @@ def _rule(code: str) -> dict[str, Any]:
     }
 
 
-def _result(item: Problem, index: int, about: str) -> dict[str, Any]:
-    location: dict[str, Any] = {"logicalLocations": [{"fullyQualifiedName": about, "kind": "module"}]}
-    if item.path is not None:
-        physical: dict[str, Any] = {"artifactLocation": {"uri": uri(item.path)}}
+def _result(item: Problem, index: int, report: Report) -> dict[str, Any]:
+    location: dict[str, Any] = {"logicalLocations": [{"fullyQualifiedName": subject(report), "kind": "module"}]}
+    file = file_of(item, report)
+    if file is not None:
+        path, ours = file
+        physical: dict[str, Any] = {"artifactLocation": {"uri": uri(path), **({"uriBaseId": ROOT} if ours else {})}}
         if item.line is not None:
             physical["region"] = {"startLine": item.line, **({"startColumn": item.column} if item.column else {})}
         location["physicalLocation"] = physical

@@ -130,7 +130,7 @@ class IDP401(Rule):
             next_step=f"{fix_command(facts)}; in this shell: {command}" if mend else command,
             evidence=(
                 Evidence("LD_PRELOAD comes before every other step of the search", culprit, "ideepdoctor libs --tree"),
-                *(Evidence(f"set by line {item.line_number}", item.path) for item in lines),
+                *(Evidence(f"set by line {item.line_number}", item.path, line=item.line_number) for item in lines),
             ),
             fix=FixSafety.SAFE if mend else FixSafety.MANUAL,
         )
@@ -142,7 +142,9 @@ class IDP401(Rule):
             needed="no MKL-DNN in LD_PRELOAD",
             consequence=f"in every shell that reads it {_ABORTS}",
             next_step=fix_command(facts) if ours else f"remove line {line.line_number} of {line.path}",
-            evidence=(Evidence("not in force in this shell", line.path, f"grep -n LD_PRELOAD {line.path}"),),
+            evidence=(
+                Evidence("not in force in this shell", line.path, f"grep -n LD_PRELOAD {line.path}", line.line_number),
+            ),
             fix=FixSafety.SAFE if ours else FixSafety.MANUAL,
         )
 

@@ -155,7 +155,10 @@ class IDP406(Rule):
             evidence=(
                 *loading_evidence(found, broken),
                 Evidence("needs it", broken.by, f"ldd {broken.by}"),
-                *(Evidence(f"line {item.line_number} sets LD_LIBRARY_PATH", item.path) for item in lines),
+                *(
+                    Evidence(f"line {item.line_number} sets LD_LIBRARY_PATH", item.path, line=item.line_number)
+                    for item in lines
+                ),
             ),
             fix=FixSafety.UNSAFE if lines else FixSafety.MANUAL,
         )

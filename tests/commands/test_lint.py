@@ -30,10 +30,16 @@ NOTE = "import onnx_chainer\nimport chainer\n"
 CLEAN = "import chainer\nprint('x')\n"
 
 
-def lint(folder: Path, *paths: str, select: tuple[str, ...] = (), ignore: tuple[str, ...] = ()) -> Report:
+def lint(
+    folder: Path,
+    *paths: str,
+    select: tuple[str, ...] = (),
+    ignore: tuple[str, ...] = (),
+    baseline: str | None = None,
+) -> Report:
     system = FakeSystem()
     report = lint_sources(
-        Session(system, {}, str(folder), Quiet(), lambda report: False), LintOptions(paths, select, ignore)
+        Session(system, {}, str(folder), Quiet(), lambda report: False), LintOptions(paths, select, ignore, baseline)
     )
     assert system.calls == []
     jsonschema.validate(envelope(report), SCHEMA)
@@ -77,7 +83,7 @@ def test_the_document_has_the_place_in_evidence_and_under_its_own_key(tmp_path):
     write(tmp_path, a=ERROR)
     document = envelope(lint(tmp_path, "a.py"))
     assert document["findings"][0]["evidence"] == [
-        {"text": "line 2, column 1: chainer.config.use_ideep = 1", "path": "a.py", "command": None}
+        {"text": "line 2, column 1: chainer.config.use_ideep = 1", "path": "a.py", "command": None, "line": 2}
     ]
     [row] = document["lint"]["findings"]
     assert {key: row[key] for key in ("path", "line", "column", "cell", "code", "severity")} == {
@@ -89,6 +95,20 @@ def test_the_document_has_the_place_in_evidence_and_under_its_own_key(tmp_path):
         "severity": "error",
     }
     assert document["lint"]["files"] == [{"path": "a.py", "python": 3, "ignored": False}]
+    assert row["fingerprint"] == document["findings"][0]["fingerprint"]
+
+
+def test_what_a_baseline_knows_counts_no_more_and_what_is_new_does(tmp_path):
+    write(tmp_path, a=ERROR)
+    (tmp_path / "known.json").write_text(json.dumps(envelope(lint(tmp_path, "a.py"))))
+    (tmp_path / "a.py").write_text(f"# moved down\n{ERROR}")
+    again = lint(tmp_path, "a.py", baseline="known.json")
+    assert exit_code(again) == 0
+    assert again.text == "no fault seen in 1 file; 1 in the baseline\n"
+    assert again.extra["lint"]["findings"] == []
+    assert (again.extra["baseline"]["known"], again.extra["baseline"]["met"]) == (1, 1)
+    (tmp_path / "a.py").write_text(ERROR + ERROR)
+    assert len(lint(tmp_path, "a.py", baseline="known.json").extra["lint"]["findings"]) == 1
 
 
 @pytest.mark.parametrize(
