@@ -14,7 +14,7 @@ import typer
 from ideepdoctor.cli_bench import bench_app
 from ideepdoctor.cli_bench import tune as tune_command
 from ideepdoctor.cli_build import build as build_command
-from ideepdoctor.cli_common import CommonTyper, speak
+from ideepdoctor.cli_common import CommonTyper, noted, speak
 from ideepdoctor.cli_fleet import app as fleet_app
 from ideepdoctor.cli_options import (
     AlsoOption,
@@ -80,18 +80,23 @@ class GuardAction(StrEnum):
     DISABLE = "disable"
 
 
-def _version(asked: bool) -> None:
+def _version(context: typer.Context, asked: bool) -> None:
     if asked:
         from ideepdoctor import __version__
 
         typer.echo(f"ideepdoctor {__version__}")
+        if noted(context).verbose:
+            from ideepdoctor.about import about
+            from ideepdoctor.render.details import versions
+
+            typer.echo("\n".join(versions(about())))
         raise typer.Exit
 
 
 @app.callback()
 def _main(
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+        bool, typer.Option("--version", callback=_version, help="Print the version; -v: what it runs on, too.")
     ] = False,
 ) -> None:
     """Installer and environment doctor for Chainer with Intel iDeep (ideep4py) on CPUs."""

@@ -87,14 +87,19 @@ def common() -> Common:
     return _CHOSEN.get(Common())
 
 
+def noted(context: typer.Context) -> Common:
+    """What was read of the common options until now."""
+    return Common(**context.meta.get(_KEY, {}))
+
+
 def _keep(context: Any, parameter: Any, value: Any) -> Any:
     """Note what an option was set to; one that stands before the command's name holds where the command has none."""
     if parameter.name == "lang" and value:
         _speak(value)
-    noted = context.meta.setdefault(_KEY, {})
+    known = context.meta.setdefault(_KEY, {})
     source = context.get_parameter_source(parameter.name)
-    if parameter.name not in noted or (source is not None and source.name == "COMMANDLINE"):
-        noted[parameter.name] = value
+    if parameter.name not in known or (source is not None and source.name == "COMMANDLINE"):
+        known[parameter.name] = value
     return value
 
 
@@ -145,7 +150,7 @@ def _with_common(params: Iterable[Any] | None) -> list[Any]:
 @contextmanager
 def _told(context: typer.Context) -> Iterator[None]:
     """``common()`` tells what was noted while the command runs."""
-    before = _CHOSEN.set(Common(**context.meta.get(_KEY, {})))
+    before = _CHOSEN.set(noted(context))
     try:
         yield
     finally:
