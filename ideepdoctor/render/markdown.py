@@ -7,6 +7,7 @@ import re
 from ideepdoctor import __version__
 from ideepdoctor.model.report import Report
 from ideepdoctor.model.summary import FailOn, Status, summarize
+from ideepdoctor.model.words import counted
 from ideepdoctor.render.problems import Level, Problem, problems, subject
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~])")
@@ -16,10 +17,12 @@ _WORDS = {
     Status.UNKNOWN: "could not decide everything",
     Status.FAILED: "the command failed",
 }
+_ROWS = 200
+"""A step summary holds one megabyte, and nobody reads more."""
 
 
 def render(report: Report, fail_on: FailOn = FailOn.ERROR) -> str:
-    """A heading, what was examined, a table of problems (worst first), what was proved, and the verdict."""
+    """A heading, what was examined, the error, a table of problems (worst first), what was proved, and the verdict."""
     summary = summarize(report, fail_on)
     lines = [
         f"## ideepdoctor {escaped(report.command)}: {_WORDS[summary.status]}",
@@ -28,8 +31,12 @@ def render(report: Report, fail_on: FailOn = FailOn.ERROR) -> str:
         "",
     ]
     found = problems(report)
-    if found:
-        lines += ["| | code | what | next |", "|---|---|---|---|", *(_row(item) for item in found), ""]
+    lines += [line for item in found if item.level is Level.FAILED for line in _failure(item)]
+    rows = [_row(item) for item in found if item.level is not Level.FAILED]
+    if rows:
+        lines += ["| | code | what | next |", "|---|---|---|---|", *rows[:_ROWS], ""]
+    if len(rows) > _ROWS:
+        lines += [f"{counted(len(rows) - _ROWS, 'problem')} more, not shown here.", ""]
     accepted = () if report.judgement is None else report.judgement.suppressed
     if accepted:
         lines += [
@@ -48,8 +55,17 @@ def render(report: Report, fail_on: FailOn = FailOn.ERROR) -> str:
     return "\n".join(lines).rstrip("\n")
 
 
+def _failure(item: Problem) -> list[str]:
+    """The error that ended the command; what to do about it keeps its lines, some of which are commands."""
+    lines = [f"**{escaped(item.code)}**: {escaped(item.message)}", ""]
+    if item.do:
+        fence = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", item.do)), default=0))
+        lines += ["What to do:", "", f"{fence}text", *item.do.splitlines(), fence, ""]
+    return lines
+
+
 def _row(item: Problem) -> str:
-    level = f"**{item.level}**" if item.level in (Level.ERROR, Level.FAILED) else str(item.level)
+    level = f"**{item.level}**" if item.level is Level.ERROR else str(item.level)
     where = "" if item.path is None else f" {code(item.path if item.line is None else f'{item.path}:{item.line}')}"
     what = f"{escaped(item.title)}: {escaped(item.message)}{where}" if item.title else f"{escaped(item.message)}{where}"
     return f"| {level} | {escaped(item.code)} | {what} | {code(item.do)} |"
