@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from difflib import get_close_matches
 
 from ideepdoctor.errors import UsageError
+from ideepdoctor.fleet.merge_pages import PAGES, Case, Page
 from ideepdoctor.lint.base import Check, Sample
 from ideepdoctor.lint.registry import LINT_CHECKS
 from ideepdoctor.locale import documents
@@ -17,11 +18,11 @@ from ideepdoctor.rules.base import Example, Rule
 HEADINGS = ("What it checks", "Why it matters", "How to fix", "References")
 
 
-EVERYTHING: tuple[type[Rule] | type[Check], ...] = (*RULES, *LINT_CHECKS)
-"""The rules about environments, then the checks of source."""
+EVERYTHING: tuple[type[Rule] | type[Check] | type[Page], ...] = (*RULES, *LINT_CHECKS, *PAGES)
+"""The rules about environments, then the checks of source, then what is said of a fleet."""
 
 
-def find(code: str) -> type[Rule] | type[Check]:
+def find(code: str) -> type[Rule] | type[Check] | type[Page]:
     """Find a rule by its code, in any case, with or without IDP. Raises UsageError; the hint names near codes."""
     codes = {rule.code(): rule for rule in EVERYTHING}
     asked = code.strip().upper()
@@ -34,7 +35,7 @@ def find(code: str) -> type[Rule] | type[Check]:
     raise UsageError(f"no rule has the code {code}", hint=f"{hint}All codes: ideepdoctor explain")
 
 
-def document(rule: type[Rule] | type[Check], tr: Callable[[str], str] | None = None) -> str:
+def document(rule: type[Rule] | type[Check] | type[Page], tr: Callable[[str], str] | None = None) -> str:
     """The rule in Markdown: title, the sections of its docstring, and its examples.
 
     Args:
@@ -78,7 +79,7 @@ def _translated(lines: Sequence[str], tr: Callable[[str], str]) -> list[str]:
     return found[:-2]
 
 
-def _reproduction(rule: type[Rule] | type[Check], told: Callable[[str], str]) -> list[str]:
+def _reproduction(rule: type[Rule] | type[Check] | type[Page], told: Callable[[str], str]) -> list[str]:
     """A program that shows the fault, for the rules that have one."""
     program = getattr(rule, "reproduction", "")
     if not program:
@@ -99,7 +100,9 @@ def _reproduction(rule: type[Rule] | type[Check], told: Callable[[str], str]) ->
     ]
 
 
-def _example(example: Example | Sample, told: Callable[[str], str]) -> str:
+def _example(example: Example | Sample | Case, told: Callable[[str], str]) -> str:
+    if isinstance(example, Case):
+        return told(example.name)
     if isinstance(example, Sample):
         return "\n".join([f"{told(example.name)}:", "", "```python", *example.source.splitlines(), "```", ""])
     if not example.overlay:
