@@ -1,6 +1,16 @@
 """Recipes: files for containers, CI services, clusters. ``RECIPES`` is the registry, in the order of the list."""
 
-from ideepdoctor.recipes import conda, devcontainer, docker, docker_build, github, kubernetes
+from ideepdoctor.recipes import (
+    ansible,
+    conda,
+    devcontainer,
+    docker,
+    docker_build,
+    github,
+    gitlab,
+    kubernetes,
+    pre_commit,
+)
 from ideepdoctor.recipes.base import Recipe
 
 RECIPES: tuple[Recipe, ...] = (
@@ -10,4 +20,7 @@ RECIPES: tuple[Recipe, ...] = (
     conda.RECIPE,
     kubernetes.RECIPE,
     github.RECIPE,
+    gitlab.RECIPE,
+    pre_commit.RECIPE,
+    ansible.RECIPE,
 )
