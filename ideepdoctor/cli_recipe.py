@@ -6,21 +6,36 @@ from typing import Annotated
 
 import typer
 
+from ideepdoctor import cli_complete
 from ideepdoctor.cli_options import FormatOption, run_command
 from ideepdoctor.options import Format, Output
 
 
 def recipe(
-    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="Of the recipe; none: list all.")] = None,
+    name: Annotated[
+        str | None,
+        typer.Argument(metavar="[NAME]", autocompletion=cli_complete.recipes, help="Of the recipe; none: list all."),
+    ] = None,
     listed: Annotated[bool, typer.Option("--list", envvar="IDEEPDOCTOR_LIST", help="List all recipes.")] = False,
     output: Annotated[
         str | None,
         typer.Option("--output", "-o", metavar="DIR", envvar="IDEEPDOCTOR_RECIPE_OUTPUT", help="Write the files here."),
     ] = None,
-    stack: Annotated[str | None, typer.Option("--stack", envvar="IDEEPDOCTOR_STACK", help="Known-good stack.")] = None,
+    stack: Annotated[
+        str | None,
+        typer.Option(
+            "--stack", envvar="IDEEPDOCTOR_STACK", autocompletion=cli_complete.stacks, help="Known-good stack."
+        ),
+    ] = None,
     python: Annotated[
         str | None,
-        typer.Option("--python", "-p", envvar="IDEEPDOCTOR_RECIPE_PYTHON", help="Version that Chainer runs on: 3.7."),
+        typer.Option(
+            "--python",
+            "-p",
+            envvar="IDEEPDOCTOR_RECIPE_PYTHON",
+            autocompletion=cli_complete.versions,
+            help="Version that Chainer runs on: 3.7.",
+        ),
     ] = None,
     requirement: Annotated[
         str,
