@@ -1,4 +1,4 @@
-"""The recipe ``ansible``: a role that gets the doctor onto a host and runs its setup there, a playbook, an inventory."""
+"""The recipe ``ansible``: a role that gets the doctor onto a host and runs its setup there; a playbook for it."""
 
 from __future__ import annotations
 
