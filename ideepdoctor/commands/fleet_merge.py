@@ -102,11 +102,15 @@ def _skipped(skipped: list[Mapping[str, str]]) -> Iterator[NotKnown]:
 
 def _outliers(outliers: list[Mapping[str, Any]]) -> Iterator[Finding]:
     for item in outliers:
-        what, hosts = item["what"], f"{counted(item['count'], 'host')} ({listed(item['hosts'])})"
+        hosts = f"{counted(item['count'], 'host')} ({listed(item['hosts'])})"
+        found = "; ".join(f"{row['what']}: {row['difference'] or row['found']}" for row in item["differs"])
+        usual = "; ".join(
+            f"{row['what']}: {row['usual']} ({row['having']} of {row['known']} have it)" for row in item["differs"]
+        )
         yield _of_twins(
             IDP003,
-            found=f"{hosts}: {what}: {item['difference'] or item['found']}",
-            needed=f"{what}: {item['usual']}, as {item['having']} of {item['known']} have it",
+            found=f"{hosts}: {found}",
+            needed=usual,
             consequence="a job that runs on many hosts fails, or is slow, or gets other numbers there",
             next_step="ideepdoctor diff A.json B.json, with the facts of one of them and of one of its twins",
             item=item,

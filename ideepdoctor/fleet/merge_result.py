@@ -57,13 +57,13 @@ def _causes(store: Store) -> list[dict[str, Any]]:
     ).fetchall()
     causes = []
     for key, count in rows:
-        body = store.ask(
-            "SELECT c.body FROM causes c JOIN hosts h ON h.id = c.host WHERE c.cause = ? AND h.counted = 1 "
+        example, body = store.ask(
+            "SELECT h.name, c.body FROM causes c JOIN hosts h ON h.id = c.host WHERE c.cause = ? AND h.counted = 1 "
             "ORDER BY h.name LIMIT 1",
             (key,),
-        ).fetchone()[0]
+        ).fetchone()
         names = store.names("id IN (SELECT host FROM causes WHERE cause = ?)", key)
-        causes.append({"id": key, "count": count, "hosts": fold(names), **store.text(body)})
+        causes.append({"id": key, "count": count, "hosts": fold(names), "example": example, **store.text(body)})
     return sorted(causes, key=_worst_first)
 
 

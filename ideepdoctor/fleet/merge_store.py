@@ -75,7 +75,7 @@ class Store:
         """Remember what a file says of a host."""
         keys = [cause_key(cause, report.name) for cause in report.causes]
         parting = [key for key, cause in zip(keys, report.causes, strict=True) if is_cause(cause)]
-        kept = (None, None, None)
+        kept: tuple[int | None, ...] = (None, None, None)
         if features is not None:
             kept = (self._text(features.machine), self._text(features.versions), self._text(features.values))
         host = self._base.execute(

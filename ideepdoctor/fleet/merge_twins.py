@@ -49,7 +49,9 @@ def compared(store: Store) -> dict[str, Any]:
     [known] = store.ask("SELECT COUNT(*) FROM hosts WHERE counted = 1 AND machine IS NOT NULL").fetchone()
     [total] = store.ask("SELECT COUNT(*) FROM hosts WHERE counted = 1").fetchone()
     return {
-        "outliers": sorted(outliers, key=lambda item: (item["count"], natural(item["hosts"]), item["what"])),
+        "outliers": sorted(
+            outliers, key=lambda item: (item["count"], natural(item["hosts"]), item["versions"] is None)
+        ),
         "slower": sorted(slower, key=lambda item: (item["share"], natural(item["host"]), item["what"])),
         "splits": sorted(splits, key=lambda item: (item["what"], _text_of(item), str(item["values"]))),
         "twins": {
@@ -61,7 +63,7 @@ def compared(store: Store) -> dict[str, Any]:
 
 
 def _odd(store: Store, twins: Mapping[str, int], column: str, splits: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """What few of these hosts have and most do not. Appends to ``splits`` what no value has most hosts of."""
+    """Hosts that have what most of these do not, and all of it. Appends to ``splits`` what no value has most of."""
     tally = Tally()
     for kind, count in _kinds(store, twins, column):
         tally.add(store.text(kind), count)
@@ -75,9 +77,13 @@ def _odd(store: Store, twins: Mapping[str, int], column: str, splits: list[dict[
         for kind, _count in _kinds(store, twins, column):
             for item, value in differences(store.text(kind), usual):
                 having[item.name, value].append(kind)
-    for (name, value), kinds in having.items():
+    told: dict[str, dict[str, Any]] = {}
+    for (name, value), kinds in sorted(having.items()):
         names = [host for kind in kinds for host in _hosts(store, {**twins, column: kind})]
-        yield {**_difference(usual[name], value), "count": len(names), "hosts": fold(names), **about}
+        folded = fold(names)
+        row = told.setdefault(folded, {"hosts": folded, "count": len(names), "differs": [], **about})
+        row["differs"].append(_difference(usual[name], value))
+    yield from told.values()
 
 
 def _difference(usual: Usual, value: str) -> dict[str, Any]:

@@ -20,6 +20,9 @@ JUDGING = frozenset(
     | {"bench", "tune"}
 )
 """Commands whose reports say what is wrong with an environment, be it nothing."""
+_NO_NUMBER = re.compile(rb"[:,\[]\s*-?(NaN|Infinity)\s*[,}\]]")
+_LONGEST_NAME = 255
+"""Characters of a host's name, as DNS has it."""
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
 
 
@@ -184,6 +187,8 @@ def _of_envelope(found: _Envelope, name: str, written: str) -> HostReport:
     command = found.tool.command
     status = "ok" if found.host is None else found.host.status
     shown = name if found.host is None else printable(found.host.name) or name
+    if len(shown) > _LONGEST_NAME:
+        raise Unreadable(f"names a host with {len(shown)} characters")
     facts, target = found.facts, found.target or _Target()
     at = _time((facts.collected_at if facts else "") or target.collected_at, written)
     if status == "ok" and found.error is not None:
@@ -191,7 +196,7 @@ def _of_envelope(found: _Envelope, name: str, written: str) -> HostReport:
     if status != "ok":
         words = (found.host.message if found.host else "") or (found.error.message if found.error else "")
         hint = found.error.hint if found.error else ""
-        cause = Cause(status, "failed", "", words or "no reason was given", next_step=hint)
+        cause = Cause(status, "failed", "", " ".join(words.split()) or "no reason was given", next_step=hint)
         return HostReport(shown, status, at, (cause,))
     if command.split(" ")[0] == "fleet" and found.host is None:
         raise Unreadable(f"is what {command} made of many hosts, not the report of one")
@@ -235,6 +240,8 @@ def _json(data: bytes) -> Any:
         return from_json(text, allow_inf_nan=False)
     except ValueError as error:
         words = str(error)
+    if _NO_NUMBER.search(text):
+        raise Unreadable("is no JSON: it has a number that JSON lacks (NaN or infinity)")
     if words.startswith("EOF"):
         raise Unreadable("is cut off: its JSON has no end")
     if text[:1] not in b"{[" and text.lstrip()[:1] not in (b"{", b"["):
