@@ -7,6 +7,7 @@ further field of ``Common``: nothing else has to be changed.
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 
 SECTION = "Common options"
 """The heading under which ``--help`` and the manual page show them."""
+COMPLETING = "_IDEEPDOCTOR_COMPLETE"
+"""A shell asks for completions: see ``cli_shells``."""
 _KEY = "ideepdoctor.common"
 
 
@@ -235,7 +238,11 @@ class CommonTyper(typer.Typer):
 
     def __call__(self, words: Sequence[str], **settings: Any) -> Any:
         """Run the command that the words ask for."""
-        if any(name.endswith("_COMPLETE") and name.startswith("_") for name in os.environ):
-            return super().__call__(words, **settings)  # the words are those that are being typed
         with_values = [name for option in COMMON if not option.is_flag and not option.count for name in option.opts]
+        if COMPLETING in os.environ:
+            from ideepdoctor.cli_shells import answer, words_of
+
+            typed = words_of(os.environ)
+            sys.stdout.write(answer(typer.main.get_command(narrowed(self, typed, with_values)), os.environ))
+            return 0
         return typer.Typer.__call__(narrowed(self, words, with_values), words, **settings)

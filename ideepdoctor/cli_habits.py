@@ -1,0 +1,25 @@
+"""What a good tool brings along: completion, a manual page, a look at itself. Commands only, as in ``cli.py``."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from ideepdoctor.cli_options import OutputOption, run_command
+from ideepdoctor.cli_shells import Shell
+from ideepdoctor.options import Format, Output
+
+
+def completion(
+    shell: Annotated[Shell, typer.Argument(metavar="bash|zsh|fish", help="The shell that shall complete.")],
+    output: OutputOption = None,
+) -> None:
+    """Print what makes a shell complete commands, options and their values."""
+    from ideepdoctor.cli_shells import SCRIPTS
+    from ideepdoctor.model.report import Report
+
+    run_command("completion", lambda session: Report("completion", text=SCRIPTS[shell]), Output(Format.TEXT, output))
+
+
+HABIT_COMMANDS = (completion,)
