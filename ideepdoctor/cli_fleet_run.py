@@ -11,8 +11,11 @@ from ideepdoctor.cli_options import (
     AlsoOption,
     FailOnOption,
     FormatOption,
+    OfflineOption,
     OutputOption,
     Threshold,
+    WheelhouseOption,
+    YesOption,
     also_of,
     run_command,
 )
@@ -68,6 +71,62 @@ def diagnose(
     run_command("fleet diagnose", lambda session: command(session, options), answer)
 
 
+def setup(
+    inventory: InventoryOption,
+    check: Annotated[
+        bool, typer.Option("--check", "-n", envvar="IDEEPDOCTOR_FLEET_CHECK", help="Only say what would be done.")
+    ] = False,
+    limit: LimitOption = "",
+    forks: ForksOption = 25,
+    serial: Annotated[
+        str,
+        typer.Option(
+            "--serial", metavar="N", envvar="IDEEPDOCTOR_SERIAL", help="So many hosts (or 25%) before the next ones."
+        ),
+    ] = "",
+    timeout: Annotated[
+        int,
+        typer.Option(
+            "--timeout", metavar="SECONDS", min=1, envvar="IDEEPDOCTOR_HOST_TIMEOUT", help="Time limit of setup there."
+        ),
+    ] = 3600,
+    requirement: Annotated[
+        str | None,
+        typer.Option(
+            "--requirement",
+            envvar="IDEEPDOCTOR_REQUIREMENT",
+            help="How pip gets the doctor: a name, a wheel here, a URL.",
+        ),
+    ] = None,
+    env: Annotated[
+        str | None,
+        typer.Option(
+            "--env", metavar="DIR", envvar="IDEEPDOCTOR_FLEET_ENV", help="Environment on the hosts [~/.ideep]."
+        ),
+    ] = None,
+    stack: Annotated[str | None, typer.Option("--stack", envvar="IDEEPDOCTOR_STACK", help="Known-good stack.")] = None,
+    python: Annotated[
+        str | None,
+        typer.Option("--python", "-p", envvar="IDEEPDOCTOR_REMOTE_PYTHON", help="Python there for Chainer [3.7]."),
+    ] = None,
+    offline: OfflineOption = False,
+    wheelhouse: WheelhouseOption = None,
+    reports: ReportsOption = "fleet-reports",
+    yes: YesOption = False,
+    format: FormatOption = Format.TEXT,
+    output: OutputOption = None,
+) -> None:
+    """Give every host of an inventory a Chainer that uses iDeep, and prove it there."""
+    from ideepdoctor.commands.fleet_diagnose import FleetOptions
+    from ideepdoctor.commands.fleet_setup import FleetSetupOptions
+    from ideepdoctor.commands.fleet_setup import setup as command
+
+    hosts = FleetOptions(inventory, limit, forks, timeout, reports, python)
+    options = FleetSetupOptions(hosts, check, serial, requirement, env, stack, offline, wheelhouse)
+    run_command("fleet setup", lambda session: command(session, options), Output(format, output, yes=yes))
+
+
 def register(app: CommonTyper) -> None:
     """Put the commands into the group."""
     app.command()(diagnose)
+    app.command()(setup)

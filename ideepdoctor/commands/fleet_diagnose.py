@@ -11,9 +11,10 @@ from typing import Any
 
 from ideepdoctor.commands.session import Session
 from ideepdoctor.errors import CouldNotCheck, Exit, UsageError
-from ideepdoctor.fleet.engine import AnsibleEngine, Engine, Play, TaskEnd, project_folder
+from ideepdoctor.fleet.engine import AnsibleEngine, Engine, Play, project_folder
 from ideepdoctor.fleet.host import Host, examined, file_name, host_document, not_asked
 from ideepdoctor.fleet.remote import remote_command
+from ideepdoctor.fleet.tasks import TaskEnd
 from ideepdoctor.model.report import Failure, Report
 from ideepdoctor.model.summary import FailOn
 

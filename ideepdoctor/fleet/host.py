@@ -11,8 +11,8 @@ from enum import StrEnum
 from typing import Any
 
 from ideepdoctor.errors import DoctorError, Exit
-from ideepdoctor.fleet.engine import TaskEnd
 from ideepdoctor.fleet.remote import read_told
+from ideepdoctor.fleet.tasks import TaskEnd
 from ideepdoctor.model.facts import Facts
 from ideepdoctor.model.findings import Judgement, Severity
 from ideepdoctor.model.report import Failure, Report
