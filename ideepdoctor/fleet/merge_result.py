@@ -53,17 +53,19 @@ def picture(store: Store) -> dict[str, Any]:
 def _causes(store: Store) -> list[dict[str, Any]]:
     """Every cause, worst first, then that of most hosts; in the words of the host whose name comes first."""
     rows = store.ask(
-        "SELECT c.cause, COUNT(*) FROM causes c JOIN hosts h ON h.id = c.host WHERE h.counted = 1 GROUP BY c.cause"
+        "SELECT c.cause, COUNT(*), COUNT(DISTINCT c.found) FROM causes c JOIN hosts h ON h.id = c.host "
+        "WHERE h.counted = 1 GROUP BY c.cause"
     ).fetchall()
     causes = []
-    for key, count in rows:
+    for key, count, variants in rows:
         example, body = store.ask(
             "SELECT h.name, c.body FROM causes c JOIN hosts h ON h.id = c.host WHERE c.cause = ? AND h.counted = 1 "
             "ORDER BY h.name LIMIT 1",
             (key,),
         ).fetchone()
         names = store.names("id IN (SELECT host FROM causes WHERE cause = ?)", key)
-        causes.append({"id": key, "count": count, "hosts": fold(names), "example": example, **store.text(body)})
+        told = {"id": key, "count": count, "hosts": fold(names), "example": example, "variants": variants}
+        causes.append({**told, **store.text(body)})
     return sorted(causes, key=_worst_first)
 
 

@@ -37,7 +37,7 @@ CREATE TABLE hosts (
     counted INTEGER NOT NULL DEFAULT 1
 );
 CREATE TABLE causes (
-    cause TEXT NOT NULL, host INTEGER NOT NULL, body INTEGER NOT NULL, place INTEGER NOT NULL,
+    cause TEXT NOT NULL, host INTEGER NOT NULL, body INTEGER NOT NULL, found INTEGER NOT NULL, place INTEGER NOT NULL,
     PRIMARY KEY (cause, host)
 ) WITHOUT ROWID;
 CREATE TABLE measures (what INTEGER NOT NULL, host INTEGER NOT NULL, value REAL NOT NULL);
@@ -93,9 +93,9 @@ class Store:
             ),
         ).lastrowid
         self._base.executemany(
-            "INSERT OR IGNORE INTO causes VALUES (?, ?, ?, ?)",
+            "INSERT OR IGNORE INTO causes VALUES (?, ?, ?, ?, ?)",
             [
-                (key, host, self._text(asdict(cause)), place)
+                (key, host, self._text(asdict(cause)), self._text({"found": cause.found}), place)
                 for place, (key, cause) in enumerate(zip(keys, report.causes, strict=True))
             ],
         )

@@ -18,6 +18,7 @@ from ideepdoctor.model.plan import Install, Plan
 from ideepdoctor.model.report import Failure, Report
 from ideepdoctor.model.summary import FailOn, Status, Summary, summarize, versions
 from ideepdoctor.model.words import counted
+from ideepdoctor.render import fleet_text
 
 _LABEL = 8
 """Width of the first column: "skipped" and one more."""
@@ -60,12 +61,18 @@ def render(report: Report, to: Console, *, fail_on: FailOn = FailOn.ERROR, detai
         to.print(plan_lines(report.plan))
     if report.smoke is not None:
         to.print(smoke_lines(report.smoke, details=details, found_below=report.judgement is not None))
-    if report.judgement is not None:
+    fleet = "fleet" in report.extra
+    if fleet:
+        for part in fleet_text.blocks(report, fail_on, to.width, details=details):
+            to.print(Text.assemble(*((tr(text), style) for text, style in part.head)))
+            if part.rows:
+                to.print(_rows(part.rows))
+    elif report.judgement is not None:
         for block in _finding_blocks(report.judgement, details=details):
             to.print(block)
     if report.failure is not None:
         to.print(failure_lines(report.failure, details=details))
-    if report.judgement is not None:
+    if report.judgement is not None and not fleet:
         to.print(_closing(report, summarize(report, fail_on)))
     if verdict := report.extra.get("verdict"):
         _print_paragraph(to, str(verdict), "bold")
@@ -238,8 +245,9 @@ def _common_cure(report: Report) -> str | None:
     cured = [item.next_step for item in serious if item.fix is FixSafety.SAFE]
     if len(cured) < 2 or len(set(cured)) > 1:
         return None
-    count = "all of them are" if len(cured) == len(serious) else f"{len(cured)} of them are"
-    return f"{count} cured by: {cured[0]}"
+    if len(cured) == len(serious):
+        return f"all of them are cured by: {cured[0]}"
+    return f"{len(cured)} of them are cured by: {cured[0]}"
 
 
 class Spinner:
