@@ -27,11 +27,13 @@ from ideepdoctor.cli_options import (
     OfflineOption,
     OutputOption,
     PythonOption,
+    TargetOption,
     Threshold,
     WheelhouseOption,
     YesOption,
     also_of,
     run_command,
+    run_here,
     source_options,
     target_options,
     words_of,
@@ -105,6 +107,7 @@ def _main(
 @app.command()
 def setup(
     python: PythonOption = None,
+    at: TargetOption = None,
     env: Annotated[
         str | None, typer.Option("--env", envvar="IDEEPDOCTOR_ENV", help="Folder of the new environment [./.ideep].")
     ] = None,
@@ -151,11 +154,12 @@ def setup(
 
     wanted, source = None if guard else False, source_options(offline, wheelhouse, index_url)
     options = SetupOptions(
-        target_options(python, emulator), env, in_place, stack, chainer, ideep, dry_run, wanted, tune, source
+        target_options(python, emulator, at), env, in_place, stack, chainer, ideep, dry_run, wanted, tune, source
     )
     options = replace(options, build=build, get_python=get_python)
-    run_command(
+    run_here(
         "setup",
+        options.target,
         lambda session: command(session, options),
         Output(format, output, fail_on, yes=yes, baseline=baseline, also=also_of(also, output)),
     )
@@ -164,6 +168,7 @@ def setup(
 @app.command()
 def diagnose(
     python: PythonOption = None,
+    at: TargetOption = None,
     facts: Annotated[
         str | None, typer.Option("--facts", envvar="IDEEPDOCTOR_FACTS", help="Judge saved facts instead.")
     ] = None,
@@ -191,7 +196,7 @@ def diagnose(
     from ideepdoctor.commands.diagnose import diagnose as command
 
     options = DiagnoseOptions(
-        target_options(python, emulator), facts, save_facts, quick, words_of(select), words_of(ignore)
+        target_options(python, emulator, at), facts, save_facts, quick, words_of(select), words_of(ignore)
     )
     answer = Output(format, output, fail_on, baseline=baseline, also=also_of(also, output))
     run_command("diagnose", lambda session: command(session, options), answer)
@@ -200,6 +205,7 @@ def diagnose(
 @app.command()
 def fix(
     python: PythonOption = None,
+    at: TargetOption = None,
     unsafe: Annotated[
         bool, typer.Option("--unsafe", envvar="IDEEPDOCTOR_UNSAFE", help="Also change the version of Chainer.")
     ] = False,
@@ -218,9 +224,10 @@ def fix(
     """Treat what diagnose finds, after asking, and check again."""
     from ideepdoctor.commands.fix import fix as command
 
-    target, source = target_options(python, emulator), source_options(offline, wheelhouse, index_url)
-    run_command(
+    target, source = target_options(python, emulator, at), source_options(offline, wheelhouse, index_url)
+    run_here(
         "fix",
+        target,
         lambda session: command(session, target, unsafe=unsafe, dry_run=dry_run, source=source),
         Output(format, output, fail_on, yes=yes, baseline=baseline, also=also_of(also, output)),
     )
@@ -278,6 +285,7 @@ def history(
 @app.command()
 def cpu(
     python: PythonOption = None,
+    at: TargetOption = None,
     emulator: EmulatorOption = None,
     why_not: Annotated[
         str | None, typer.Option("--why-not", envvar="IDEEPDOCTOR_WHY_NOT", help="Why not avx512, avx2, avx.")
@@ -289,7 +297,7 @@ def cpu(
     """Show what this CPU has, what is left of it, and what each ideep4py needs."""
     from ideepdoctor.commands.cpu import cpu as command
 
-    target = target_options(python, emulator)
+    target = target_options(python, emulator, at)
     run_command(
         "cpu",
         lambda session: command(session, target, why_not),
@@ -300,6 +308,7 @@ def cpu(
 @app.command()
 def libs(
     python: PythonOption = None,
+    at: TargetOption = None,
     emulator: EmulatorOption = None,
     deep: Annotated[
         bool,
@@ -318,7 +327,7 @@ def libs(
     from ideepdoctor.commands.libs import LibsOptions
     from ideepdoctor.commands.libs import libs as command
 
-    options = LibsOptions(target_options(python, emulator), deep=deep, tree=tree)
+    options = LibsOptions(target_options(python, emulator, at), deep=deep, tree=tree)
     run_command(
         "libs",
         lambda session: command(session, options),
@@ -330,6 +339,7 @@ def libs(
 def run(
     words: Annotated[list[str] | None, typer.Argument(metavar="-- PROGRAM...", help="Program and arguments.")] = None,
     python: PythonOption = None,
+    at: TargetOption = None,
     no_auto: Annotated[
         bool, typer.Option("--no-auto", envvar="IDEEPDOCTOR_NO_AUTO", help="Do not call to_intel64() for it.")
     ] = False,
@@ -341,14 +351,15 @@ def run(
     from ideepdoctor.commands.run import RunOptions
     from ideepdoctor.commands.run import run as command
 
-    options = RunOptions(target_options(python, None), tuple(words or ()), auto=not no_auto, guard=not no_guard)
-    run_command("run", lambda session: command(session, options), Output(Format.TEXT))
+    options = RunOptions(target_options(python, None, at), tuple(words or ()), auto=not no_auto, guard=not no_guard)
+    run_here("run", options.target, lambda session: command(session, options), Output(Format.TEXT))
 
 
 @app.command()
 def guard(
     action: Annotated[GuardAction, typer.Argument(help="status, enable or disable.")] = GuardAction.STATUS,
     python: PythonOption = None,
+    at: TargetOption = None,
     emulator: EmulatorOption = None,
     yes: YesOption = False,
     format: FormatOption = Format.TEXT,
@@ -359,12 +370,14 @@ def guard(
 ) -> None:
     """Show, enable or disable what corrects known faults of Chainer with ideep4py."""
     from ideepdoctor.commands import guard as command
+    from ideepdoctor.commands.session import refuse_elsewhere
 
-    target = target_options(python, emulator)
+    target = target_options(python, emulator, at)
 
     def act(session: Session) -> Report:
         if action is GuardAction.STATUS:
             return command.status(session, target)
+        refuse_elsewhere(f"guard {action}", target)
         return command.switch(session, target, on=action is GuardAction.ENABLE)
 
     run_command("guard", act, Output(format, output, fail_on, yes=yes, baseline=baseline, also=also_of(also, output)))
@@ -374,6 +387,7 @@ def guard(
 def trace(
     words: Annotated[list[str] | None, typer.Argument(metavar="-- PROGRAM...", help="Program and arguments.")] = None,
     python: PythonOption = None,
+    at: TargetOption = None,
     auto: Annotated[
         bool,
         typer.Option(
@@ -397,14 +411,15 @@ def trace(
     if format not in (Format.TEXT, Format.JSON):
         raise typer.BadParameter(f"trace answers in text or json, not in {format}", param_hint="--format")
     options = TraceOptions(
-        target_options(python, None), tuple(words or ()), auto, not no_guard, output, format is Format.JSON, chrome
+        target_options(python, None, at), tuple(words or ()), auto, not no_guard, output, format is Format.JSON, chrome
     )
-    run_command("trace", lambda session: command(session, options), Output(format, output))
+    run_here("trace", options.target, lambda session: command(session, options), Output(format, output))
 
 
 @app.command()
 def env(
     python: PythonOption = None,
+    at: TargetOption = None,
     emulator: EmulatorOption = None,
     format: Annotated[
         Exports | None, typer.Option("--format", "-f", envvar="IDEEPDOCTOR_ENV_FORMAT", help="Dialect [sh].")
@@ -419,12 +434,13 @@ def env(
     """Print, or write, the variables that are right for this machine."""
     from ideepdoctor.commands import variables
 
-    target = target_options(python, emulator)
+    target = target_options(python, emulator, at)
     shown = Format.JSON if format is Exports.JSON else Format.TEXT
     if write is not None:
         shell = None if format in (None, Exports.JSON) else str(format)
-        run_command(
-            "env",
+        run_here(
+            f"env --write {write}",
+            target,
             lambda session: variables.write(session, target, write, shell),
             Output(shown, output, yes=yes),
         )
@@ -438,6 +454,7 @@ def env(
 @app.command()
 def smoke(
     python: PythonOption = None,
+    at: TargetOption = None,
     threads: Annotated[
         int | None, typer.Option("--threads", min=1, envvar="IDEEPDOCTOR_THREADS", help="OMP_NUM_THREADS for the test.")
     ] = None,
@@ -454,7 +471,7 @@ def smoke(
     """Test in seconds: is iDeep really used, is it right, how much faster."""
     from ideepdoctor.commands.smoke import smoke as command
 
-    target = target_options(python, emulator)
+    target = target_options(python, emulator, at)
     run_command(
         "smoke",
         lambda session: command(session, target, threads=threads, timing=not no_timing),
@@ -465,6 +482,7 @@ def smoke(
 @app.command()
 def certify(
     python: PythonOption = None,
+    at: TargetOption = None,
     budget: Annotated[
         str | None, typer.Option("--budget", envvar="IDEEPDOCTOR_BUDGET", help="Stop after this: 60s, 5m.")
     ] = None,
@@ -492,7 +510,9 @@ def certify(
     from ideepdoctor.commands.certify import CertifyOptions
     from ideepdoctor.commands.certify import certify as command
 
-    options = CertifyOptions(target_options(python, emulator), budget, words_of(ops), words_of(threads), model, fresh)
+    options = CertifyOptions(
+        target_options(python, emulator, at), budget, words_of(ops), words_of(threads), model, fresh
+    )
     run_command(
         "certify",
         lambda session: command(session, options),

@@ -16,10 +16,12 @@ from ideepdoctor.cli_options import (
     FormatOption,
     OutputOption,
     PythonOption,
+    TargetOption,
     Threshold,
     YesOption,
     also_of,
     run_command,
+    run_here,
     target_options,
     words_of,
 )
@@ -36,6 +38,7 @@ bench_app = CommonTyper(
 def bench(
     context: typer.Context,
     python: PythonOption = None,
+    at: TargetOption = None,
     net: Annotated[
         str, typer.Option("--net", envvar="IDEEPDOCTOR_NET", help="Networks: alexnet,vgga...; all [the usual four].")
     ] = "",
@@ -93,7 +96,7 @@ def bench(
     from ideepdoctor.commands.bench import bench as command
 
     options = BenchOptions(
-        target_options(python, emulator),
+        target_options(python, emulator, at),
         words_of(net),
         batch,
         words_of(engine),
@@ -108,8 +111,9 @@ def bench(
         chart,
         keep,
     )
-    run_command(
+    run_here(
         "bench",
+        options.target,
         lambda session: command(session, options),
         Output(format, output, fail_on, yes=yes, also=also_of(also, output)),
     )
@@ -117,6 +121,7 @@ def bench(
 
 def tune(
     python: PythonOption = None,
+    at: TargetOption = None,
     net: Annotated[
         str, typer.Option("--net", envvar="IDEEPDOCTOR_NET", help="Networks: alexnet,vgga... [alexnet].")
     ] = "",
@@ -140,9 +145,10 @@ def tune(
     from ideepdoctor.commands.tune import TuneOptions
     from ideepdoctor.commands.tune import tune as command
 
-    options = TuneOptions(target_options(python, emulator), words_of(net), batch, model, budget, dry_run)
-    run_command(
+    options = TuneOptions(target_options(python, emulator, at), words_of(net), batch, model, budget, dry_run)
+    run_here(
         "tune",
+        options.target,
         lambda session: command(session, options),
         Output(format, output, fail_on, yes=yes, baseline=baseline, also=also_of(also, output)),
     )

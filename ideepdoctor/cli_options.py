@@ -29,6 +29,15 @@ PythonOption = Annotated[
     str | None,
     typer.Option("--python", "-p", envvar="IDEEPDOCTOR_PYTHON", help="Interpreter, version (3.7) or environment."),
 ]
+TargetOption = Annotated[
+    str | None,
+    typer.Option(
+        "--target",
+        metavar="WHERE",
+        envvar="IDEEPDOCTOR_TARGET",
+        help="ssh:HOST, docker:NAME, podman:NAME, kubectl:POD, conda:NAME.",
+    ),
+]
 EmulatorOption = Annotated[
     str | None,
     typer.Option("--emulator", envvar="IDEEPDOCTOR_EMULATOR", help='Start Python under this: "qemu-x86_64 -cpu max".'),
@@ -77,13 +86,25 @@ def run_command(name: str, command: Callable[[Session], Report], output: Output)
     run(name, command, replace(output, verbose=told.verbose, quiet=told.quiet, log_file=told.log_file))
 
 
-def target_options(python: str | None, emulator: str | None) -> TargetOptions:
+def run_here(name: str, target: TargetOptions, command: Callable[[Session], Report], output: Output) -> NoReturn:
+    """``run_command``, for a command that works on this machine alone."""
+
+    def checked(session: Session) -> Report:
+        from ideepdoctor.commands.session import refuse_elsewhere
+
+        refuse_elsewhere(name, target)
+        return command(session)
+
+    run_command(name, checked, output)
+
+
+def target_options(python: str | None, emulator: str | None, at: str | None = None) -> TargetOptions:
     """The target as the command line names it."""
     import shlex
 
     from ideepdoctor.commands.session import TargetOptions
 
-    return TargetOptions(python, tuple(shlex.split(emulator or "")))
+    return TargetOptions(python, tuple(shlex.split(emulator or "")), at or None)
 
 
 def source_options(offline: bool, wheelhouse: str | None, index_url: str | None) -> SourceOptions:

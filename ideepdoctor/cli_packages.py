@@ -17,11 +17,13 @@ from ideepdoctor.cli_options import (
     OfflineOption,
     OutputOption,
     PythonOption,
+    TargetOption,
     Threshold,
     WheelhouseOption,
     YesOption,
     also_of,
     run_command,
+    run_here,
     source_options,
     target_options,
     words_of,
@@ -36,6 +38,7 @@ PruneOption = Annotated[
 def install(
     spec: Annotated[str, typer.Argument(metavar="ideep4py==VERSION", help="The release, or built wheel, to pin.")],
     python: PythonOption = None,
+    at: TargetOption = None,
     offline: OfflineOption = False,
     wheelhouse: WheelhouseOption = None,
     index_url: IndexUrlOption = None,
@@ -51,9 +54,10 @@ def install(
     """Pin one release in an environment, by hash, or say why it cannot be right there."""
     from ideepdoctor.commands.install import install as command
 
-    target, source = target_options(python, emulator), source_options(offline, wheelhouse, index_url)
-    run_command(
+    target, source = target_options(python, emulator, at), source_options(offline, wheelhouse, index_url)
+    run_here(
         "install",
+        target,
         lambda session: command(session, target, spec, dry_run=dry_run, source=source),
         Output(format, output, fail_on, yes=yes, baseline=baseline, also=also_of(also, output)),
     )
@@ -64,6 +68,7 @@ def upgrade(
         str | None, typer.Option("--to", envvar="IDEEPDOCTOR_TO", help="Stack; the newest right one.")
     ] = None,
     python: PythonOption = None,
+    at: TargetOption = None,
     prune: PruneOption = False,
     offline: OfflineOption = False,
     wheelhouse: WheelhouseOption = None,
@@ -82,9 +87,10 @@ def upgrade(
     from ideepdoctor.commands.upgrade import upgrade as command
 
     source = source_options(offline, wheelhouse, index_url)
-    options = MoveOptions(target_options(python, emulator), to, prune, dry_run, source)
-    run_command(
+    options = MoveOptions(target_options(python, emulator, at), to, prune, dry_run, source)
+    run_here(
         "upgrade",
+        options.target,
         lambda session: command(session, options),
         Output(format, output, fail_on, yes=yes, baseline=baseline, also=also_of(also, output)),
     )
@@ -93,6 +99,7 @@ def upgrade(
 def downgrade(
     to: Annotated[str, typer.Option("--to", envvar="IDEEPDOCTOR_TO", help="Name of a known-good stack.")],
     python: PythonOption = None,
+    at: TargetOption = None,
     prune: PruneOption = False,
     offline: OfflineOption = False,
     wheelhouse: WheelhouseOption = None,
@@ -111,9 +118,10 @@ def downgrade(
     from ideepdoctor.commands.upgrade import downgrade as command
 
     source = source_options(offline, wheelhouse, index_url)
-    options = MoveOptions(target_options(python, emulator), to, prune, dry_run, source)
-    run_command(
+    options = MoveOptions(target_options(python, emulator, at), to, prune, dry_run, source)
+    run_here(
         "downgrade",
+        options.target,
         lambda session: command(session, options),
         Output(format, output, fail_on, yes=yes, baseline=baseline, also=also_of(also, output)),
     )

@@ -13,6 +13,7 @@ from ideepdoctor.cli_options import (
     FormatOption,
     OutputOption,
     PythonOption,
+    TargetOption,
     Threshold,
     YesOption,
     also_of,
@@ -39,6 +40,7 @@ def diff(
 
 def report(
     python: PythonOption = None,
+    at: TargetOption = None,
     facts: Annotated[
         str | None, typer.Option("--facts", envvar="IDEEPDOCTOR_FACTS", help="Report on saved facts instead.")
     ] = None,
@@ -56,6 +58,6 @@ def report(
     from ideepdoctor.commands.report import ReportOptions
     from ideepdoctor.commands.report import report as command
 
-    options = ReportOptions(target_options(python, emulator), facts, share)
+    options = ReportOptions(target_options(python, emulator, at), facts, share)
     answer = Output(format, output, "never", yes=yes, also=also_of(also, output))
     run_command("report", lambda session: command(session, options), answer)

@@ -68,7 +68,7 @@ def _target(session: Session, options: TargetOptions) -> Target:
     try:
         return find_target(session, options)
     except DoctorError:
-        if options.python is not None:
+        if options.named:
             raise
         return Target(sys.executable, emulator=options.emulator, reason="the doctor's own: the CPU is the same")
 

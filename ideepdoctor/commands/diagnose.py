@@ -4,10 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ideepdoctor.commands.session import Session, TargetOptions, examine, find_target, judge_all, wanted_codes
+from ideepdoctor.commands.session import (
+    Session,
+    TargetOptions,
+    examine,
+    find_target,
+    judge_all,
+    persons,
+    wanted_codes,
+)
 from ideepdoctor.errors import UsageError
 from ideepdoctor.model.facts import Facts
 from ideepdoctor.model.report import Report
+from ideepdoctor.targets.target import Target
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,19 +47,20 @@ def diagnose(session: Session, options: DiagnoseOptions) -> Report:
         UsageError: a target that is no Python, a facts file that is none, options that exclude each other.
         CouldNotCheck: the target does not answer.
     """
-    wanted = wanted_codes(options.select, options.ignore)
+    wanted, target = wanted_codes(options.select, options.ignore), None
     if options.facts_file is not None:
-        if options.target.python is not None:
-            raise UsageError("--facts and --python exclude each other", hint="saved facts have their target already")
+        if options.target.named:
+            raise UsageError("--facts excludes --python and --target", hint="saved facts have their target already")
         from ideepdoctor.facts.serialize import load_facts
 
         facts = load_facts(options.facts_file)
     else:
         from ideepdoctor.facts.collect import QUICK
 
-        facts = examine(session, find_target(session, options.target), QUICK if options.quick else None)
+        target = find_target(session, options.target)
+        facts = examine(session, target, QUICK if options.quick else None)
     if options.save_facts is not None:
-        _save(session, options.save_facts, facts)
+        _save(session, options.save_facts, facts, target)
     return Report("diagnose", facts=facts, judgement=judge_all(facts, wanted))
 
 
@@ -61,18 +71,17 @@ def bare() -> Report:
     return Report("probe", text=bare_probe().decode("ascii"))
 
 
-def _save(session: Session, path: str, facts: Facts) -> None:
+def _save(session: Session, path: str, facts: Facts, target: Target | None) -> None:
     """Write the facts so that they may be shown to strangers."""
-    import platform
     from pathlib import Path
 
     from ideepdoctor.facts.redact import redact
     from ideepdoctor.facts.serialize import facts_to_json
     from ideepdoctor.render.json import document
 
-    environ = session.environ
-    user = environ.get("USER") or environ.get("LOGNAME") or Path(environ.get("HOME", "")).name
-    clean = redact(facts, home=environ.get("HOME", ""), user=user, host=platform.node())
+    clean = facts
+    for person in persons(session, target):
+        clean = redact(clean, home=person.home, user=person.user, host=person.host)
     where = Path(session.cwd) / path
     try:
         session.system.write_file(str(where), document(facts_to_json(clean)).encode("utf-8") + b"\n")

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-import platform
 from dataclasses import dataclass
 from pathlib import Path
 
-from ideepdoctor.commands.session import Session, TargetOptions, examine, find_target, judge_all
+from ideepdoctor.commands.session import Session, TargetOptions, examine, find_target, judge_all, persons
 from ideepdoctor.errors import UsageError
 from ideepdoctor.facts.serialize import facts_to_json, load_facts
 from ideepdoctor.facts.share import shareable
-from ideepdoctor.model.facts import Facts
 from ideepdoctor.model.report import Report
 from ideepdoctor.render.markdown import render
 
@@ -42,13 +40,17 @@ def report(session: Session, options: ReportOptions) -> Report:
             nobody can be asked and ``--yes`` was not given.
         CouldNotCheck: the target does not answer.
     """
-    if options.facts_file is not None and options.target.python is not None:
-        raise UsageError("--facts and --python exclude each other", hint="saved facts have their target already")
+    if options.facts_file is not None and options.target.named:
+        raise UsageError("--facts excludes --python and --target", hint="saved facts have their target already")
+    target = None
     if options.facts_file is not None:
         facts = load_facts(options.facts_file)
     else:
-        facts = examine(session, find_target(session, options.target))
-    clean = _cleaned(session, facts)
+        target = find_target(session, options.target)
+        facts = examine(session, target)
+    clean = facts
+    for person in persons(session, target):
+        clean = shareable(clean, home=person.home, user=person.user, host=person.host)
     judged = Report("diagnose", facts=clean, judgement=judge_all(clean))
     data = facts_to_json(clean)
     text = _markdown(judged, data)
@@ -74,13 +76,6 @@ def _seen(session: Session, text: str) -> bool:
         raise UsageError(
             "nobody can be shown the report here, so it is not written", hint="look at it without --share; then --yes"
         ) from error
-
-
-def _cleaned(session: Session, facts: Facts) -> Facts:
-    environ = session.environ
-    home = environ.get("HOME", "")
-    user = environ.get("USER") or environ.get("LOGNAME") or Path(home).name
-    return shareable(facts, home=home, user=user, host=platform.node())
 
 
 def _markdown(judged: Report, data: dict[str, object]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -49,17 +49,92 @@ class TargetOptions:
     Attributes:
         python: path of an interpreter, a version, or an environment folder; None: the default order.
         emulator: words that the interpreter is started under (``qemu-x86_64 -cpu Haswell``).
+        address: where it is: ``ssh:HOST``, ``docker:NAME``...; None: this machine.
     """
 
     python: str | None = None
     emulator: tuple[str, ...] = ()
+    address: str | None = None
+
+    @property
+    def named(self) -> bool:
+        """Whether a person named it."""
+        return self.python is not None or self.address is not None
 
 
 def find_target(session: Session, options: TargetOptions) -> Target:
-    """Choose the target. Raises UsageError where the one that was named is no Python."""
+    """Choose the target.
+
+    Raises:
+        UsageError: the one that was named is no Python, or there is no such place.
+        CouldNotCheck: the place that was named is not reached, or has no Python that answers.
+    """
     from ideepdoctor.targets.choose import resolve
 
-    return resolve(session.system, session.environ, options.python, emulator=options.emulator)
+    if options.address is None:
+        return resolve(session.system, session.environ, options.python, emulator=options.emulator)
+    from ideepdoctor.targets.address import CONDA, parse_address
+
+    address = parse_address(options.address)
+    if address.kind == CONDA:
+        from ideepdoctor.targets.conda import conda_python
+
+        if options.python is not None:
+            raise UsageError("--target conda:NAME and --python exclude each other", hint="leave one of them out")
+        python = conda_python(session.system, session.environ, address)
+        found = resolve(session.system, session.environ, python, emulator=options.emulator)
+        return replace(found, reason=f"asked for: {address.text}")
+    from ideepdoctor.targets.remote import reach
+
+    session.progress.detail(f"looking for Python at {address.text}")
+    return reach(session.system, session.environ, address, options.python, emulator=options.emulator)
+
+
+def refuse_elsewhere(command: str, options: TargetOptions) -> None:
+    """Refuse a command that writes into its target, or is about the machine that it runs on, for one elsewhere.
+
+    Raises:
+        UsageError: the target is on another machine or in a container; says what to run there.
+    """
+    if options.address is None:
+        return
+    from ideepdoctor.targets.address import CONDA, parse_address
+
+    address = parse_address(options.address)
+    if address.kind == CONDA and command != "setup":
+        return
+    if address.kind == CONDA:
+        raise UsageError(
+            f"setup makes a new environment; it does not take {address.text}",
+            hint="to make one from another Python: --python PATH; to change this one: --in-place --python PATH",
+        )
+    python = "" if options.python is None else f" --python {options.python}"
+    raise UsageError(
+        f"ideepdoctor {command} works on the machine that it runs on, not at {address.text}",
+        hint=f"run it there, where the doctor is installed: ideepdoctor {command}{python}",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """Whose target it is, for what may be shown to strangers: names that must not be in it."""
+
+    home: str
+    user: str
+    host: str
+
+
+def persons(session: Session, target: Target | None) -> tuple[Person, ...]:
+    """The person who runs the doctor here, and, for a target elsewhere, the one who the target runs as there."""
+    import platform
+
+    environ = session.environ
+    user = environ.get("USER") or environ.get("LOGNAME") or Path(environ.get("HOME", "")).name
+    here = Person(environ.get("HOME", ""), user, platform.node())
+    link = None if target is None else target.link
+    if link is None:
+        return (here,)
+    return (here, Person(link.home, link.user, link.host), Person("", link.address.user, link.address.name))
 
 
 def examine(session: Session, target: Target, scope: Scope | None = None) -> Facts:
@@ -87,7 +162,12 @@ def judge_all(facts: Facts, wanted: frozenset[str] | None = None) -> Judgement:
     from ideepdoctor.rules.engine import judge
 
     with timed("stage", "judge the facts"):
-        return judge(facts, RULES, wanted)
+        judgement = judge(facts, RULES, wanted)
+    if not facts.target.address:
+        return judgement
+    from ideepdoctor.rules.elsewhere import finding_there
+
+    return replace(judgement, findings=tuple(finding_there(facts.target, one) for one in judgement.findings))
 
 
 def carry_out(session: Session, plan: Plan) -> str:

@@ -82,13 +82,15 @@ def collect(
         target: whose facts.
         environ: the environment that the user has; the target is started with it.
         scope: how much.
-        cwd: folder in which the user would start Python; None: where the doctor was started.
+        cwd: folder in which the user would start Python; None: where the doctor was started. On another machine it
+            is always where one lands there.
         child_seconds: time limit of each import; None: 30 s, under an emulator 180 s.
 
     Raises:
         CouldNotCheck: the target does not start, does not answer, or answers nonsense.
     """
     limit = child_seconds or (EMULATED_CHILD_SECONDS if target.emulator else CHILD_SECONDS)
+    cwd = None if target.transport else cwd
     full = scope.imports
     request: dict[str, Any] = {
         "phase": "full" if full else "static",
@@ -166,7 +168,7 @@ def read_facts(
         tool_version=__version__,
         collected_at=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
         mode="quick" if quick else "full",
-        target=TargetRef(target.python, target.transport, target.emulator, target.reason),
+        target=TargetRef(target.python, target.transport, target.emulator, target.reason, target.address),
         platform=_platform(machine, answer.maybe_text("loader_help")),
         cpu=cpu,
         limits=_limits(machine),

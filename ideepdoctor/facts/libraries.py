@@ -76,7 +76,7 @@ def collect_native(
         "deep": deep,
         "others": list(others),
         "cwd": cwd,
-        "home": environ.get("HOME"),
+        "home": environ.get("HOME") if not target.transport else target.link and target.link.home,
         "timeout_seconds": child_seconds,
     }
     seconds = 3600.0 if deep else child_seconds * 3 + 60

@@ -414,6 +414,8 @@ class TargetRef:
     emulator: tuple[str, ...] = ()
     """Words that it runs under: ``qemu-x86_64 -cpu Haswell``."""
     reason: str = ""
+    address: str = ""
+    """Where it is, as ``--target`` takes it: ``ssh:HOST``; empty for this machine."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from ideepdoctor.model.findings import Evidence, FixSafety
 from ideepdoctor.model.plan import Step
 from ideepdoctor.rules.base import Unknown
 from ideepdoctor.rules.compat import RELEASES, Pair, Release, built_window, is_built, numpy_window, pair, released
+from ideepdoctor.rules.elsewhere import command_there
 
 if TYPE_CHECKING:
     from ideepdoctor.stacks.catalog import Lock, Stack
@@ -68,7 +69,10 @@ def tried(facts: Facts, module: str) -> Outcome | None:
 
 def python_command(facts: Facts, arguments: str) -> str:
     """A command line that the reader can copy: the target's interpreter with these arguments."""
-    return " ".join([*facts.target.transport, *facts.target.emulator, facts.python.executable, arguments])
+    command = " ".join([*facts.target.emulator, facts.python.executable, arguments])
+    if facts.target.transport[:1] == ("ssh",):
+        return command_there(facts.target, command)
+    return " ".join([*facts.target.transport, command])
 
 
 def metadata_evidence(facts: Facts, name: str) -> tuple[Evidence, ...]:

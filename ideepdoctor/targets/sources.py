@@ -75,7 +75,7 @@ def candidates(system: System, environ: Mapping[str, str], *, extra: Sequence[st
     for source, prefixes in (
         ("pyenv", _pyenv_prefixes(system, environ)),
         ("version manager", _managed_prefixes(environ)),
-        ("conda", _conda_prefixes(environ)),
+        ("conda", conda_prefixes(environ)),
         ("uv", _uv_prefixes(environ)),
         # The folder of the images in which manylinux wheels are built.
         ("/opt/python", _children(Path("/opt/python"))),
@@ -209,7 +209,8 @@ def _managed_prefixes(environ: Mapping[str, str]) -> Iterator[Path]:
         yield from _children(root / "installs" / "python")
 
 
-def _conda_prefixes(environ: Mapping[str, str]) -> Iterator[Path]:
+def conda_prefixes(environ: Mapping[str, str]) -> Iterator[Path]:
+    """Folders that may be environments of conda, the installations themselves included; may repeat itself."""
     for root in dict.fromkeys(_conda_roots(environ)):
         yield root
         yield from _children(root / "envs")
