@@ -16,6 +16,8 @@ FIELD = re.compile(r"(?<!\{)\{(\w+)\}")
 _WORD = re.compile(r"[A-Za-z][A-Za-z'-]+")
 _SEPARATORS = ("\n", ". ", "; ", " - ", ": ", ", ", " (")
 """Where a text is cut into pieces, the widest first."""
+_BETWEEN = re.compile("|".join(re.escape(mark) for mark in _SEPARATORS))
+_MOST_PLACES = 12
 _NUMBER = r"[\d.]+"
 """What stands for ``{count}``: the numbers of ``model.words.counted``."""
 _DEEPEST = 6
@@ -49,7 +51,8 @@ class Translator:
         with_values = []
         for message, translation in catalogue.items():
             if FIELD.search(message):
-                with_values.append((message, translation))
+                if message != translation:  # one that says the same would only be in the way of others
+                    with_values.append((message, translation))
             else:
                 self._plain[_bare(message)] = _bare(translation)
         # Each template is looked for by the rarest of the words that it always has.
@@ -88,9 +91,12 @@ class Translator:
         template, values = best
 
         def value(found: re.Match[str]) -> str:
-            return self._text(values[found[1]], depth + 1)
+            given, before = values[found[1]], found.string[: found.start()]
+            # NAME=value is typed as it stands.
+            told = given if before.endswith("=") else self._text(given, depth + 1)
+            return told.replace("{", "{{").replace("}", "}}")
 
-        return _bare(FIELD.sub(lambda found: value(found).replace("{", "{{").replace("}", "}}"), template.translation))
+        return _bare(FIELD.sub(value, template.translation))
 
     def _fitting(self, text: str) -> Iterator[tuple[_Template, dict[str, str]]]:
         for word in set(_WORD.findall(text)):
@@ -104,6 +110,15 @@ class Translator:
 
     def _pieces(self, text: str, depth: int) -> str | None:
         """The translation of several messages in a row; None where none of the pieces has one."""
+        for found in list(_BETWEEN.finditer(text))[:_MOST_PLACES]:
+            # Some messages begin or end with the mark between them: ", and 3 more"; "also possible:".
+            tail = self._whole(text[found.start() :].strip(), depth + 1)
+            if tail is not None:
+                return self._text(text[: found.start()], depth + 1) + (" " if tail[0] == "(" else "") + tail
+            if found[0] == ": ":
+                head = self._whole(text[: found.start() + 1], depth + 1)
+                if head is not None:
+                    return f"{head} {self._text(text[found.end() :], depth + 1)}"
         for separator in _SEPARATORS:
             if separator not in text:
                 continue

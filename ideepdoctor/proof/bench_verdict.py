@@ -101,7 +101,7 @@ def _why(difference: Difference, limit_percent: float) -> str:
         case Verdict.SAME:
             return f"the same within {limit}: {span}"
     more = difference.more_blocks
-    return f"no difference can be told: {span}; about {more} more block{'s' * (more > 1)} would tell {limit}"
+    return f"no difference can be told: {span}; about {more} more block{'s' if more > 1 else ''} would tell {limit}"
 
 
 def _changes(then: Engine, now: Engine) -> Iterator[str]:

@@ -140,7 +140,7 @@ def _means(chart: Chart, width: int) -> list[str]:
     found = [*_wrapped(f"geometric mean, {chart.base} = 1", width, "")]
     label = min(max((len(mean.label) for mean in chart.means), default=0), width - 42)
     for mean in chart.means:
-        nets = f"{mean.nets} net{'s' * (mean.nets > 1)}"
+        nets = f"{mean.nets} net{'s' if mean.nets > 1 else ''}"
         found += _wrapped(f"{mean.label:<{label}.{label}}  {factor(mean.ratio)}, {nets}", width, "  ")
     return found if chart.means else []
 

@@ -47,7 +47,7 @@ def ratios_table(chart: Chart) -> Table:
         groups.append(TableGroup(f"{group.net}, batch {group.batch}", rows))
     means = tuple(
         (
-            f"{mean.label} ({mean.nets} net{'s' * (mean.nets > 1)})",
+            f"{mean.label} ({mean.nets} net{'s' if mean.nets > 1 else ''})",
             "",
             number(mean.ratio.median),
             f"{number(mean.ratio.low)} to {number(mean.ratio.high)}",

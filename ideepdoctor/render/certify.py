@@ -88,7 +88,7 @@ def _model(model: Mapping[str, Any]) -> list[str]:
             found.append(f"    and {len(wrong) - 8} more")
     for row in model["others"]:
         found += _wrapped(
-            f"not for iDeep: {row['name']}, {row['count']} time{'s' * (row['count'] > 1)} ({row['why']})", "  "
+            f"not for iDeep: {row['name']}, {row['count']} time{'s' if row['count'] > 1 else ''} ({row['why']})", "  "
         )
     for note in model["notes"]:
         found += _wrapped(note, "  ")

@@ -118,7 +118,7 @@ def scaling(name: str, title: str, description: str, curves: Sequence[Curve], th
         theme,
         width,
         told,
-        f"times as fast as with {fewest} thread{'s' * (fewest > 1)}",
+        f"times as fast as with {fewest} thread{'s' if fewest > 1 else ''}",
         x_ticks=threads,
     )
     body.append(

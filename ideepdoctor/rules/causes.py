@@ -34,8 +34,7 @@ def causes(facts: Facts, threads: int | None, *, mkl: bool) -> tuple[str, ...]:
         found.append(f"{count} threads share a quota of {counted(limits.quota_cpus, 'CPU')}")
     open_cpus = len(limits.affinity_cpus) if limits.affinity_cpus else None
     if count is not None and open_cpus is not None and open_cpus < count:
-        verb = "is" if open_cpus == 1 else "are"
-        found.append(f"{count} threads share {counted(open_cpus, 'CPU')} that {verb} open to this process")
+        found.append(f"{count} threads share {counted(open_cpus, 'CPU')} open to this process")
     if mkl and (right := mkl_type(facts)) is not None and not variable(facts, right.name):
         found.append(f"MKL takes its slow path on AMD ({right.name} is not set)")
     cores = cpu.physical_cores

@@ -10,7 +10,6 @@ from ideepdoctor.rules.base import Example, Rule
 from ideepdoctor.rules.installed import python_command
 
 _CURE = {
-    "current folder": "rename {path}, or start Python in another folder",
     "PYTHONPATH": "unset PYTHONPATH",
     "user site": "export PYTHONNOUSERSITE=1",
 }
@@ -74,7 +73,9 @@ class IDP204(Rule):
                 found=f"{first.module} comes from {first.path} ({source}){too}",
                 needed=f"the {first.module} of the environment or of Python itself",
                 consequence="Chainer gets another module than it needs, and fails or computes something else",
-                next_step=_CURE.get(source, "remove or rename that file").format(path=first.path),
+                next_step=f"rename {first.path}, or start Python in another folder"
+                if source == "current folder"
+                else _CURE.get(source, "remove or rename that file"),
                 evidence=tuple(
                     Evidence(
                         "imported from there",

@@ -94,8 +94,9 @@ class IDP404(Rule):
         else:
             next_step = f"import {second} before {first}"
         return self.finding(
-            found=f"{pair.package} and ideep4py: {'no order of import works' if before and after else 'one dies'}"
-            + ("" if before and after else f" when {first} is imported before {second}"),
+            found=f"{pair.package} and ideep4py: no order of import works"
+            if before and after
+            else f"{pair.package} and ideep4py: one dies when {first} is imported before {second}",
             needed="one operation in each, in either order of import",
             consequence=f"measured: {how_it_ended(dead)}",
             next_step=next_step,

@@ -27,7 +27,7 @@ HOST = "py37-healthy"
         ({"cpu": {"emulated": True}}, 2, ("the processor is emulated",)),
         ({"limits": {"quota_cpus": 1.5}}, 8, ("8 threads share a quota of 1.5 CPUs",)),
         ({"limits": {"quota_cpus": 1.5}}, 2, ()),
-        ({"limits": {"affinity_cpus": [0]}}, 2, ("2 threads share 1 CPU that is open to this process",)),
+        ({"limits": {"affinity_cpus": [0]}}, 2, ("2 threads share 1 CPU open to this process",)),
         (
             {"cpu": {"physical_cores": 2, "logical_cpus": 4}, "limits": {"affinity_cpus": [0, 1, 2, 3]}},
             4,
