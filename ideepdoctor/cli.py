@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
+from ideepdoctor import cli_complete
 from ideepdoctor.cli_bench import bench_app
 from ideepdoctor.cli_bench import tune as tune_command
 from ideepdoctor.cli_build import build as build_command
 from ideepdoctor.cli_common import CommonTyper, noted, speak
 from ideepdoctor.cli_fleet import app as fleet_app
+from ideepdoctor.cli_habits import HABIT_COMMANDS
 from ideepdoctor.cli_options import (
     AlsoOption,
     BaselineOption,
@@ -114,7 +116,12 @@ def setup(
     in_place: Annotated[
         bool, typer.Option("--in-place", envvar="IDEEPDOCTOR_IN_PLACE", help="Change the existing environment.")
     ] = False,
-    stack: Annotated[str | None, typer.Option("--stack", envvar="IDEEPDOCTOR_STACK", help="Known-good stack.")] = None,
+    stack: Annotated[
+        str | None,
+        typer.Option(
+            "--stack", envvar="IDEEPDOCTOR_STACK", autocompletion=cli_complete.stacks, help="Known-good stack."
+        ),
+    ] = None,
     chainer: Annotated[
         str | None, typer.Option("--chainer", envvar="IDEEPDOCTOR_CHAINER", help="Version of Chainer.")
     ] = None,
@@ -179,10 +186,22 @@ def diagnose(
         bool, typer.Option("--quick", envvar="IDEEPDOCTOR_QUICK", help="Static checks only: nothing is imported.")
     ] = False,
     select: Annotated[
-        str, typer.Option("--select", envvar="IDEEPDOCTOR_SELECT", help="Codes or families: IDP305,5xx.")
+        str,
+        typer.Option(
+            "--select",
+            envvar="IDEEPDOCTOR_SELECT",
+            autocompletion=cli_complete.code_lists,
+            help="Codes or families: IDP305,5xx.",
+        ),
     ] = "",
     ignore: Annotated[
-        str, typer.Option("--ignore", envvar="IDEEPDOCTOR_IGNORE", help="Codes or families to leave out.")
+        str,
+        typer.Option(
+            "--ignore",
+            envvar="IDEEPDOCTOR_IGNORE",
+            autocompletion=cli_complete.code_lists,
+            help="Codes or families to leave out.",
+        ),
     ] = "",
     baseline: BaselineOption = None,
     emulator: EmulatorOption = None,
@@ -235,7 +254,10 @@ def fix(
 
 @app.command()
 def undo(
-    journal: Annotated[str | None, typer.Argument(metavar="[ID]", help="Which run; none: the last one.")] = None,
+    journal: Annotated[
+        str | None,
+        typer.Argument(metavar="[ID]", autocompletion=cli_complete.runs, help="Which run; none: the last one."),
+    ] = None,
     force: Annotated[
         bool, typer.Option("--force", envvar="IDEEPDOCTOR_FORCE", help="Also where files changed since.")
     ] = False,
@@ -255,7 +277,10 @@ def undo(
 
 @app.command()
 def resume(
-    journal: Annotated[str | None, typer.Argument(metavar="[ID]", help="Which run; none: the unfinished one.")] = None,
+    journal: Annotated[
+        str | None,
+        typer.Argument(metavar="[ID]", autocompletion=cli_complete.runs, help="Which run; none: the unfinished one."),
+    ] = None,
     format: FormatOption = Format.TEXT,
     output: OutputOption = None,
     also: AlsoOption = None,
@@ -288,7 +313,13 @@ def cpu(
     at: TargetOption = None,
     emulator: EmulatorOption = None,
     why_not: Annotated[
-        str | None, typer.Option("--why-not", envvar="IDEEPDOCTOR_WHY_NOT", help="Why not avx512, avx2, avx.")
+        str | None,
+        typer.Option(
+            "--why-not",
+            envvar="IDEEPDOCTOR_WHY_NOT",
+            autocompletion=cli_complete.levels,
+            help="Why not avx512, avx2, avx.",
+        ),
     ] = None,
     format: FormatOption = Format.TEXT,
     output: OutputOption = None,
@@ -526,10 +557,22 @@ def lint(
         list[str], typer.Argument(metavar="FILE", help="Python files, notebooks, folders; - is standard input.")
     ],
     select: Annotated[
-        str, typer.Option("--select", envvar="IDEEPDOCTOR_SELECT", help="Codes or families: IDP902,91x.")
+        str,
+        typer.Option(
+            "--select",
+            envvar="IDEEPDOCTOR_SELECT",
+            autocompletion=cli_complete.code_lists,
+            help="Codes or families: IDP902,91x.",
+        ),
     ] = "",
     ignore: Annotated[
-        str, typer.Option("--ignore", envvar="IDEEPDOCTOR_IGNORE", help="Codes or families to leave out.")
+        str,
+        typer.Option(
+            "--ignore",
+            envvar="IDEEPDOCTOR_IGNORE",
+            autocompletion=cli_complete.code_lists,
+            help="Codes or families to leave out.",
+        ),
     ] = "",
     format: FormatOption = Format.TEXT,
     output: OutputOption = None,
@@ -550,7 +593,10 @@ def lint(
 
 @app.command()
 def explain(
-    code: Annotated[str | None, typer.Argument(metavar="[CODE]", help="Such as IDP305; none: list all.")] = None,
+    code: Annotated[
+        str | None,
+        typer.Argument(metavar="[CODE]", autocompletion=cli_complete.codes, help="Such as IDP305; none: list all."),
+    ] = None,
     log: Annotated[
         str | None, typer.Option("--log", metavar="FILE", envvar="IDEEPDOCTOR_LOG", help="Log of a build; - reads it.")
     ] = None,
@@ -598,6 +644,8 @@ app.command("build")(build_command)
 app.command("diff")(diff_command)
 app.command("report")(report_command)
 app.command("recipe")(recipe_command)
+for _habit in HABIT_COMMANDS:
+    app.command()(_habit)
 
 
 def main(arguments: list[str] | None = None) -> NoReturn:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated
 
 import typer
@@ -22,4 +23,13 @@ def completion(
     run_command("completion", lambda session: Report("completion", text=SCRIPTS[shell]), Output(Format.TEXT, output))
 
 
-HABIT_COMMANDS = (completion,)
+def man(output: OutputOption = None) -> None:
+    """Print the manual page, for man: ideepdoctor man | man -l -"""
+    from ideepdoctor.cli import app
+    from ideepdoctor.cli_manual import commands, common_options
+    from ideepdoctor.commands.man import man as command
+
+    run_command("man", lambda session: command(commands(app), common_options(app)), Output(Format.TEXT, output))
+
+
+HABIT_COMMANDS: tuple[Callable[..., None], ...] = (completion, man)

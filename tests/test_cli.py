@@ -108,7 +108,7 @@ def test_schema_prints_the_shipped_schema():
 
 
 def test_the_readme_lists_exactly_the_commands_that_exist():
-    rows = re.findall(r"^\| `ideepdoctor (\w+)", (ROOT / "README.md").read_text("utf-8"), re.MULTILINE)
+    rows = re.findall(r"^\| `ideepdoctor ([\w-]+)", (ROOT / "README.md").read_text("utf-8"), re.MULTILINE)
     assert sorted(rows) == sorted({*COMMANDS, *GROUPS})
 
 

@@ -63,6 +63,7 @@ COMMAND_LINE = (
     "cli_fleet.py",
     "cli_fleet_run.py",
     "cli_habits.py",
+    "cli_manual.py",
     "cli_narrow.py",
     "cli_options.py",
     "cli_shells.py",
