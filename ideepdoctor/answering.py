@@ -13,6 +13,7 @@ import sys
 from pathlib import Path
 
 from ideepdoctor.errors import Exit
+from ideepdoctor.locale import tr
 from ideepdoctor.model.report import Failure, Report
 from ideepdoctor.model.summary import FailOn, summarize
 from ideepdoctor.options import Format, Output
@@ -53,9 +54,11 @@ def answer(report: Report, output: Output, fail_on: FailOn) -> int:
 def text_of(report: Report, form: Format, fail_on: FailOn, *, details: bool = False) -> str:
     """The whole document in a format, with its last newline; ``details`` are for people (``-v``)."""
     if form is not Format.TEXT:
+        from ideepdoctor.locale.report import localized
         from ideepdoctor.render.formats import renderer
 
-        return renderer(form)(report, fail_on) + "\n"
+        told = localized(report) if form in (Format.MARKDOWN, Format.HTML) else report
+        return renderer(form)(told, fail_on) + "\n"
     if report.text:
         return report.text
     from io import StringIO
@@ -82,7 +85,7 @@ def own_fault(error: Exception) -> Failure:
 
 def cannot_write(error: OSError) -> int:
     """Standard output takes nothing more (a full disk): say so, leave nothing to flush at exit. Returns the code 3."""
-    sys.stderr.write(f"error  cannot write the result: {error}\n")
+    sys.stderr.write(f"{tr('error')}  {tr(f'cannot write the result: {error}')}\n")
     return finish_broken_pipe(int(Exit.COULD_NOT_CHECK))
 
 
@@ -118,7 +121,7 @@ def _filed(name: str, text: str) -> bool:
     except BrokenPipeError:
         return True
     except OSError as error:
-        sys.stderr.write(f"error  cannot write {name}: {error.strerror or error}\n")
+        sys.stderr.write(f"{tr('error')}  {tr(f'cannot write {name}: {error.strerror or error}')}\n")
         return False
     return True
 

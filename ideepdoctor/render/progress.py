@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TextIO
 
+from ideepdoctor.locale import tr
+
 
 class Lines:
     """One line per step.
@@ -19,13 +21,13 @@ class Lines:
 
     def step(self, index: int, total: int, title: str) -> None:
         """A step begins; ``index`` counts from 1."""
-        self._stream.write(f"[{index}/{total}] {title}\n")
+        self._stream.write(f"[{index}/{total}] {tr(title)}\n")
         self._stream.flush()
 
     def detail(self, text: str) -> None:
         """Something happened within the step."""
         if self._details:
-            self._stream.write(f"      {text}\n")
+            self._stream.write(f"      {tr(text)}\n")
             self._stream.flush()
 
     def share(self, part: float) -> None:
@@ -33,7 +35,7 @@ class Lines:
 
     def note(self, text: str) -> None:
         """One line."""
-        self._stream.write(f"{text}\n")
+        self._stream.write(f"{tr(text)}\n")
         self._stream.flush()
 
     def close(self) -> None:
@@ -61,7 +63,7 @@ class Notes:
 
     def note(self, text: str) -> None:
         """One line."""
-        self._stream.write(f"{text}\n")
+        self._stream.write(f"{tr(text)}\n")
         self._stream.flush()
 
     def close(self) -> None:
