@@ -150,11 +150,15 @@ class AnsibleEngine:
         import ansible_runner
 
         said: list[str] = []
+        finished = False
 
         def handle(event: Mapping[str, Any]) -> bool:
+            nonlocal finished
             ended = task_end(event)
             if ended is not None:
                 on_end(ended)
+            elif event.get("event") == "playbook_on_stats":
+                finished = True
             elif event.get("event") in ("verbose", "error", "warning"):
                 said.append(str(event.get("stdout") or ""))
                 del said[:-40]
@@ -179,11 +183,9 @@ class AnsibleEngine:
                 event_handler=handle,
                 cancel_callback=cancelled,
             )
-        # 2: a host failed, 4: one was unreachable; both are told by the hosts themselves.
-        ran = ended.status == "successful" or ended.rc in (2, 4) or ended.status == "canceled"
-        return PlayEnd(
-            ended.status == "canceled", "" if ran else _last_error("\n".join(said)) or f"it ended with {ended.rc}"
-        )
+        interrupted = ended.status == "canceled"
+        problem = "" if finished or interrupted else _last_error("\n".join(said))
+        return PlayEnd(interrupted, problem or ("" if finished or interrupted else f"it ended with {ended.rc}"))
 
 
 @contextmanager
