@@ -13,6 +13,8 @@ from importlib.resources.abc import Traversable
 
 WORD = re.compile(r"[A-Za-z_][A-Za-z_]+")
 _ENDS = (".py", ".toml", ".txt", ".json", ".c")
+_RECORDED = "hosts"
+"""Folder of recorded machines: their words are not the program's."""
 _MORE = """
 common gnu linux usr lib lib64 local bin share opt home etc var run root site packages dist envs env venv virtualenv
 conda miniconda anaconda pyenv versions include debian ubuntu centos fedora rocky alma red hat enterprise opensuse suse
@@ -38,7 +40,7 @@ def _texts(folder: Traversable) -> list[str]:
     texts = []
     for item in folder.iterdir():
         if item.is_dir():
-            texts += _texts(item)
+            texts += [] if item.name == _RECORDED else _texts(item)
         elif item.name.endswith(_ENDS):
             texts.append(item.read_text("utf-8"))
     return texts
