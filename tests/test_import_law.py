@@ -75,7 +75,7 @@ COMMAND_LINE = (
 STARTS_PROCESSES = frozenset({"subprocess", "multiprocessing", "pty", "asyncio.subprocess"})
 STARTING_CALLS = ("system", "popen", "fork", "forkpty", "posix_spawn", "posix_spawnp", "startfile")
 
-PURE_SOURCES = ("ideepdoctor.__version__", "ideepdoctor.targets.target.payload_source")
+PURE_SOURCES = ("ideepdoctor.__date__", "ideepdoctor.__version__", "ideepdoctor.targets.target.payload_source")
 """What a pure module may take of ours beside errors and other pure modules: the text of a payload is data."""
 
 
