@@ -30,9 +30,7 @@ RUN --mount=type=cache,target=/root/.cache,sharing=locked \
 FROM scratch AS wheel
 COPY --from=compile /wheels /
 
-FROM ${PYTHON_IMAGE} AS base
-RUN useradd --uid 1000 --create-home --shell /bin/sh ideep \
-    && install --directory --owner=1000 --group=1000 /work
+[% include "docker-base.Dockerfile" %]
 
 # The environment, by hash, with the proof that iDeep is used and right: where it is not, the build ends here.
 # What is right for this machine alone is not tuned. The last step leaves entrypoint.sh what the wheel may use.

@@ -8,12 +8,17 @@
 # Build and run it on x86-64. A mirror of the package index, without a password: --build-arg INDEX_URL=https://...
 ARG PYTHON_IMAGE=[= image =]
 ARG DOCTOR_IMAGE=[= doctor_image =]
+[% if debian != "bookworm" %]
+ARG FULL_IMAGE=[= full_image =]
+[% endif %]
 
 [% include "docker-tool.Dockerfile" %]
 
-FROM ${PYTHON_IMAGE} AS base
-RUN useradd --uid 1000 --create-home --shell /bin/sh ideep \
-    && install --directory --owner=1000 --group=1000 /work
+[% if debian != "bookworm" %]
+FROM ${FULL_IMAGE} AS full
+
+[% endif %]
+[% include "docker-base.Dockerfile" %]
 
 # The environment, by hash, with the proof that iDeep is used and right: where it is not, the build ends here.
 # What is right for this machine alone is not tuned, and nothing is set for its number of CPUs (see entrypoint.sh).
