@@ -38,9 +38,15 @@ def compare(session: Session, files: Sequence[str]) -> Report:
     from ideepdoctor.proof.bench_compare import compare as set_against
     from ideepdoctor.render.bench import comparison_lines
 
-    comparison = set_against(_read_all(session, files))
+    results = _read_all(session, files)
+    comparison = set_against(results)
     body = comparison_lines(comparison, unicode=shows_unicode())
-    return Report("bench compare", body=tuple(body), extra={"bench_compare": comparison_data(comparison)})
+    return Report(
+        "bench compare",
+        body=tuple(body),
+        extra={"bench_compare": comparison_data(comparison)},
+        measured=tuple(results),
+    )
 
 
 def history(session: Session, run: str | None) -> Report:
@@ -56,7 +62,7 @@ def history(session: Session, run: str | None) -> Report:
 
         result = store.get(run)
         body = lines(result, unicode=shows_unicode())
-        return Report("bench history", body=tuple(body), extra={"bench": as_data(result)})
+        return Report("bench history", body=tuple(body), extra={"bench": as_data(result)}, measured=(result,))
     found = store.runs()
     text = "".join(_listed(item) for item in found) or "nothing was measured yet: ideepdoctor bench\n"
     return Report("bench history", text=columns.lines(text), extra={"bench_history": [asdict(item) for item in found]})

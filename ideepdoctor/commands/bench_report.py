@@ -49,7 +49,7 @@ def report_of(
         if not regressions:
             body.append("Nothing to compare with: no earlier run here has these engines and nets.")
     extra["verdict"] = _verdict(result, len(slower), unused)
-    return Report("bench", facts=measured, judgement=judgement, body=tuple(body), extra=extra)
+    return Report("bench", facts=measured, judgement=judgement, body=tuple(body), extra=extra, measured=(result,))
 
 
 def _as_row(item: Regression) -> dict[str, Any]:

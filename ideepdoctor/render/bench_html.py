@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib.resources import files
 
 from ideepdoctor import __version__
 from ideepdoctor.model.bench import Result
@@ -13,7 +11,6 @@ from ideepdoctor.proof.bench_bars import Labelled, labelled, short
 from ideepdoctor.proof.bench_compare import compare, side_by_side
 from ideepdoctor.proof.bench_limits import limits
 from ideepdoctor.render.bench_tables import (
-    Table,
     engines_table,
     layers_table,
     ratios_table,
@@ -21,24 +18,8 @@ from ideepdoctor.render.bench_tables import (
     scaling_table,
     sgemm_table,
 )
-from ideepdoctor.render.chart_svg import DARK, FONT, LIGHT, PAGE, Theme
 from ideepdoctor.render.charts import Drawing, of_chart, of_run
-
-_WIDTH = 420.0
-"""Of a chart's viewBox: a phone's, so that its text can be read there; on a desk it is scaled up a little."""
-_PAPER_WIDTH = 720.0
-"""Of a chart on paper: labels beside the bars, so that it fits a page."""
-
-
-@dataclass(frozen=True, slots=True)
-class Section:
-    """A chart (empty: none) for screens and for paper, the tables that hold its numbers, and what to know besides."""
-
-    title: str
-    svg: str
-    paper: str
-    tables: tuple[Table, ...]
-    notes: tuple[str, ...] = ()
+from ideepdoctor.render.pages import Section, filled, section
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,23 +50,23 @@ def page(results: Sequence[Result]) -> str:
     Args:
         results: one or more; the order decides which machine is "this" one (see ``bench_compare.compare``).
     """
-    from jinja2 import Environment, StrictUndefined
+    return filled("bench.html.j2", _page(results)) + "\n"
 
-    source = (files("ideepdoctor") / "render" / "bench.html.j2").read_text("utf-8")
-    template = Environment(autoescape=True, undefined=StrictUndefined).from_string(source)
-    return (
-        template.render(page=_page(results), light=_variables(LIGHT), dark=_variables(DARK), font=_safe_font()) + "\n"
-    )
+
+def sections(results: Sequence[Result]) -> tuple[Section, ...]:
+    """The charts of these runs with their tables, for another page."""
+    found = [*_compared(results)[0]] if len(results) > 1 else []
+    for number, run in enumerate(labelled(results), 1):
+        found += _run(run, "" if len(results) == 1 else f"-{number}").sections
+    return tuple(found)
 
 
 def _page(results: Sequence[Result]) -> Page:
     runs = labelled(results)
-    sections: list[Section] = []
+    drawn: list[Section] = []
     notes: tuple[str, ...] = ()
     if len(results) > 1:
-        comparison = compare(results)
-        sections = [_section(of_chart(chart), (ratios_table(chart),), chart.notes) for chart in comparison.charts]
-        notes = tuple(f"Not drawn: {note}." for note in comparison.notes)
+        drawn, notes = _compared(results)
         title = f"Chainer with iDeep: {len(results)} runs on {_and([run.label for run in runs])}"
     else:
         title = f"Chainer with iDeep on {runs[0].label}"
@@ -103,7 +84,13 @@ def _page(results: Sequence[Result]) -> Page:
     subtitle = f"Forward + backward of {', '.join(nets) or 'no net'}. Medians with 95 % bootstrap intervals of blocks."
     shown = tuple(_run(run, "" if len(runs) == 1 else f"-{number}") for number, run in enumerate(runs, 1))
     footer = f"Made by ideepdoctor {__version__}. This page loads nothing and runs no script."
-    return Page(title, subtitle, (*warnings, *notes), tuple(sections), shown, footer)
+    return Page(title, subtitle, (*warnings, *notes), tuple(drawn), shown, footer)
+
+
+def _compared(results: Sequence[Result]) -> tuple[list[Section], tuple[str, ...]]:
+    comparison = compare(results)
+    found = [section(of_chart(chart), (ratios_table(chart),), chart.notes) for chart in comparison.charts]
+    return found, tuple(f"Not drawn: {note}." for note in comparison.notes)
 
 
 def _run(run: Labelled, suffix: str) -> Run:
@@ -111,7 +98,7 @@ def _run(run: Labelled, suffix: str) -> Run:
     told = tuple(f"{item.net}, {short(result.engine(item.engine))}: {item.text}." for item in limits(result))
     sections = [_run_section(result, drawing, suffix) for drawing in of_run(result, suffix)]
     if result.engines:
-        sections.append(Section("Engines", "", "", (engines_table(result),)))
+        sections.append(Section(f"Engines on {run.label}" if suffix else "Engines", "", "", (engines_table(result),)))
     return Run(f"Run {result.id} on {run.label}", tuple(_facts(result)), told, tuple(sections))
 
 
@@ -121,26 +108,14 @@ def _run_section(result: Result, drawing: Drawing, suffix: str) -> Section:
     if kind == "engines":
         chart = side_by_side(result)
         assert chart is not None
-        return _section(drawing, (ratios_table(chart),), chart.notes)
+        return section(drawing, (ratios_table(chart),), chart.notes)
     if kind == "times":
-        return _section(drawing, (rows_table(result),))
+        return section(drawing, (rows_table(result),))
     if kind == "threads":
-        return _section(drawing, (scaling_table(result),))
+        return section(drawing, (scaling_table(result),))
     if kind.startswith("roofline-"):
-        return _section(drawing, (layers_table(result, kind.removeprefix("roofline-")),))
-    return _section(drawing, (sgemm_table(result),) if result.ceiling.sgemm else ())
-
-
-def _section(drawing: Drawing, tables: tuple[Table, ...], notes: Sequence[str] = ()) -> Section:
-    # The two have their own ids: a page may have each but once.
-    svg, paper = (_sized(drawing.draw(PAGE, width)) for width in (_WIDTH, _PAPER_WIDTH))
-    paper = re.sub(r"(chart-[^\" ]+)-(title|desc)", r"\1-paper-\2", paper)
-    return Section(drawing.title, svg, paper, tables, tuple(notes))
-
-
-def _sized(svg: str) -> str:
-    """The chart without a size of its own: the page decides."""
-    return re.sub(r' width="[0-9.]+" height="[0-9.]+" role=', " role=", svg, count=1)
+        return section(drawing, (layers_table(result, kind.removeprefix("roofline-")),))
+    return section(drawing, (sgemm_table(result),) if result.ceiling.sgemm else ())
 
 
 def _facts(result: Result) -> list[tuple[str, str]]:
@@ -199,18 +174,6 @@ def _facts(result: Result) -> list[tuple[str, str]]:
     if shares:
         found.append(("Reorders", shares))
     return found
-
-
-def _variables(theme: Theme) -> str:
-    """The theme as custom properties of CSS."""
-    named = {"ground": theme.ground, "text": theme.text, "muted": theme.muted, "grid": theme.grid, **theme.series}
-    return " ".join(f"--{name}: {value};" for name, value in named.items())
-
-
-def _safe_font() -> object:
-    from markupsafe import Markup
-
-    return Markup(FONT)  # noqa: S704 (a constant of ours)
 
 
 def _and(names: Sequence[str]) -> str:

@@ -119,7 +119,7 @@ def layers_table(result: Result, engine_and_net: str) -> Table:
     )
     groups = [TableGroup("", tuple(rows))]
     groups += [TableGroup("other primitives, together", others)] if others else []
-    heads = ("", "layer", "pass", "kernel", "ms", "GFLOP/s", "flop/byte")
+    heads = ("number", "layer", "pass", "kernel", "ms", "GFLOP/s", "flop/byte")
     return Table("Layers by time in a step", heads, (4, 5, 6), tuple(groups))
 
 

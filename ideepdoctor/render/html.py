@@ -2,53 +2,61 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import dataclass
-from importlib.resources import files
-from typing import Any
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import zip_longest
 
 from ideepdoctor import __version__
 from ideepdoctor.model.findings import Finding
 from ideepdoctor.model.report import Report
 from ideepdoctor.model.summary import FailOn, Status, summarize
 from ideepdoctor.model.words import counted
-from ideepdoctor.render.chart_svg import DARK, FONT, LIGHT, Theme
-from ideepdoctor.render.json import plan_as_data
-from ideepdoctor.render.problems import Level, Problem, problems, subject
+from ideepdoctor.render.bench_tables import Table
+from ideepdoctor.render.charts import Drawing
+from ideepdoctor.render.html_tables import operations, proof_tables, settings, tables_of
+from ideepdoctor.render.pages import Section, filled, section
+from ideepdoctor.render.problems import Level, Problem, problems, spoken, subject
 
-_ALERTS = {
-    "light": {"error": "#b3261e", "warning": "#8a5a00", "note": "#0b63a5"},
-    "dark": {"error": "#ff8a80", "warning": "#f2b84b", "note": "#7cc4ff"},
+_COLOURS = {
+    "light": {"error": "#b3261e", "warning": "#8a5a00", "note": "#0b63a5", "fine": "#1a7340"},
+    "dark": {"error": "#ff8a80", "warning": "#f2b84b", "note": "#7cc4ff", "fine": "#6fd08c"},
 }
 """Colours beside the text that says the same; each has 4.5 to 1 against its ground."""
 _UNJUDGED = (Level.FAILED, Level.UNKNOWN)
-_USED = {True: "iDeep is used", False: "iDeep is NOT used", None: "whether iDeep is used is not known"}
 _WORDS = {
     Status.HEALTHY: "No fault seen.",
     Status.FINDINGS: "Faults were found.",
     Status.UNKNOWN: "Not everything could be decided.",
     Status.FAILED: "The command failed.",
 }
+_UNMEASURED = "Done."
+"""Of a command that judges nothing: it found no fault because it looked for none."""
+_COMMANDS = ("next", "see it", "more", "file")
+"""Rows whose text is typed, or copied."""
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One problem on the page."""
+    """One problem on the page; a row is its name, its text, and whether that is code."""
 
     level: str
     code: str
     title: str
-    rows: tuple[tuple[str, str], ...]
+    rows: tuple[tuple[str, str, bool], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
-    """A table on the page."""
+class Words:
+    """What the page itself says."""
 
-    title: str
-    caption: str
-    heads: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
+    contents: str = "On this page"
+    steps: str = "Next:"
+    search: str = "Search the findings"
+    findings: str = "Findings"
+    accepted: str = "Accepted"
+    measured: str = "Measured"
+    output: str = "Output"
+    rest: str = "Not looked at, and fine"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,39 +65,56 @@ class Page:
 
     title: str
     subject: str
+    status: str
     verdict: str
+    notes: tuple[str, ...]
+    steps: tuple[str, ...]
     found: tuple[Entry, ...]
     accepted: tuple[str, ...]
-    tables: tuple[Table, ...]
+    charts: tuple[Section, ...]
+    tables: tuple[tuple[str, str, Table], ...]
+    output: str
     rest: tuple[tuple[str, str], ...]
     footer: str
+    words: Words = field(default_factory=Words)
+    lang: str = "en"
+
+    @property
+    def contents(self) -> tuple[tuple[str, str], ...]:
+        """Ids and titles of the sections."""
+        words = self.words
+        parts = (
+            ("findings", f"{words.findings} ({len(self.found)})", bool(self.found)),
+            ("accepted", words.accepted, bool(self.accepted)),
+            ("measured", words.measured, bool(self.charts)),
+            *((name, title, True) for name, title, _ in self.tables),
+            ("output", words.output, bool(self.output)),
+            ("rest", words.rest, bool(self.rest)),
+        )
+        return tuple((name, title) for name, title, there in parts if there)
 
 
 def render(report: Report, fail_on: FailOn = FailOn.ERROR) -> str:
-    """The page. Results of ``bench`` have a page of their own: ``bench_html``."""
-    from jinja2 import Environment, StrictUndefined
-    from markupsafe import Markup
-
-    source = (files("ideepdoctor") / "render" / "report.html.j2").read_text("utf-8")
-    template = Environment(autoescape=True, undefined=StrictUndefined).from_string(source)
-    light, dark = _variables(LIGHT, "light"), _variables(DARK, "dark")
-    return template.render(page=_page(report, fail_on), light=light, dark=dark, font=Markup(FONT))  # noqa: S704 (a constant of ours)
+    """The page."""
+    return filled("report.html.j2", _page(report, fail_on), _COLOURS)
 
 
 def _page(report: Report, fail_on: FailOn) -> Page:
     summary = summarize(report, fail_on)
     parts = [counted(summary.errors, "error"), counted(summary.warnings, "warning"), counted(summary.infos, "note")]
     counts = ", ".join(part for part in parts if not part.startswith("0 "))
+    judges = report.judgement is not None or report.failure is not None
     verdict = " ".join(
         part
         for part in (
-            _WORDS[summary.status],
+            _WORDS[summary.status] if judges else _UNMEASURED,
             f"{counts}." if counts else "",
-            str(report.extra.get("verdict") or ""),
             f"Exit code {summary.exit_code}.",
         )
         if part
     )
+    notes = [str(report.extra["verdict"])] if report.extra.get("verdict") else []
+    notes += [str(item) for item in report.extra.get("baseline", {}).get("doubts", ())]
     judgement = report.judgement
     accepted = () if judgement is None else judgement.suppressed
     rest = []
@@ -100,13 +125,42 @@ def _page(report: Report, fail_on: FailOn) -> Page:
     return Page(
         title=f"ideepdoctor {report.command}",
         subject=subject(report),
+        status=str(summary.status) if judges else "info",
         verdict=verdict,
+        notes=tuple(notes),
+        steps=tuple(str(item) for item in report.extra.get("next", ())),
         found=_entries(report),
         accepted=tuple(f"{item.code} {item.title}: {item.found} ({item.reason})" for item in accepted),
-        tables=tuple(_tables(report)),
+        charts=tuple(_charts(report)),
+        tables=tuple((f"table-{number}", title, data) for number, (title, data) in enumerate(tables_of(report), 1)),
+        output="\n".join(spoken(report)),
         rest=tuple(rest),
         footer=f"Made by ideepdoctor {__version__}. This page loads nothing.",
     )
+
+
+def _charts(report: Report) -> Iterator[Section]:
+    from ideepdoctor.render.chart_proof import of_certify, of_smoke, of_tune
+
+    if report.measured:
+        from ideepdoctor.render.bench_html import sections
+
+        yield from sections(report.measured)
+    if report.smoke is not None and not report.smoke.failure:
+        yield from _told(of_smoke(report.smoke), "Proof", proof_tables(report.smoke))
+    if "certify" in report.extra:
+        yield from _told(of_certify(report.extra["certify"]), "Operations", [operations(report.extra["certify"])])
+    if "tune" in report.extra:
+        yield from _told(of_tune(report.extra["tune"]), "Settings", [settings(report.extra["tune"])])
+
+
+def _told(drawings: Iterator[Drawing], title: str, tables: Sequence[Table]) -> Iterator[Section]:
+    """Charts with the tables of their numbers; a table alone where nothing can be drawn."""
+    for drawing, table in zip_longest(drawings, tables):
+        if drawing is None:
+            yield Section(title, "", "", (table,))
+        else:
+            yield section(drawing, () if table is None else (table,))
 
 
 def _entries(report: Report) -> tuple[Entry, ...]:
@@ -127,33 +181,5 @@ def _entry(item: Problem, finding: Finding | None) -> Entry:
             rows += [("see it", seen.command)] if seen.command else []
     rows.append(("next", item.do))
     rows += [("more", f"ideepdoctor explain {item.code}")] if item.code.startswith("IDP") else []
-    return Entry(str(item.level), item.code, item.title, tuple(row for row in rows if row[1]))
-
-
-def _tables(report: Report) -> list[Table]:
-    tables = []
-    if report.plan is not None:
-        steps = plan_as_data(report.plan)["steps"]
-        planned = tuple((str(number), step["title"], step["reversible"]) for number, step in enumerate(steps, 1))
-        tables.append(Table("Plan", report.plan.title, ("number", "step", "undo"), planned))
-    if report.smoke is not None and not report.smoke.failure:
-        smoke = report.smoke
-        used = _USED[smoke.used]
-        checked = tuple(
-            (item.op, item.case, item.status, _number(item.max_relative_error), item.message) for item in smoke.checks
-        )
-        caption = f"{used}, kernel {smoke.kernel or 'not known'}, {counted(smoke.threads, 'thread')}"
-        tables.append(Table("Proof", caption, ("operation", "case", "outcome", "error", "note"), checked))
-    if report.facts is not None and report.facts.packages:
-        there = tuple((item.name, item.version, item.location or "") for item in report.facts.packages)
-        tables.append(Table("Packages", "As Python would import them", ("name", "version", "where"), there))
-    return tables
-
-
-def _number(value: Any) -> str:
-    return "" if value is None else f"{value:.1e}" if isinstance(value, float) else json.dumps(value)
-
-
-def _variables(theme: Theme, name: str) -> str:
-    colours = {"ground": theme.ground, "text": theme.text, "muted": theme.muted, "grid": theme.grid, **_ALERTS[name]}
-    return " ".join(f"--{key}: {value};" for key, value in colours.items())
+    shown = tuple((name, text, name in _COMMANDS) for name, text in rows if text)
+    return Entry(str(item.level), item.code, item.title, shown)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from ideepdoctor import __version__
 from ideepdoctor.model.report import Report
 from ideepdoctor.model.summary import FailOn, Status, summarize
 from ideepdoctor.model.words import counted
-from ideepdoctor.render.problems import Level, Problem, problems, subject
+from ideepdoctor.render.problems import Level, Problem, problems, spoken, subject
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~])")
 _WORDS = {
@@ -22,7 +23,13 @@ _ROWS = 200
 
 
 def render(report: Report, fail_on: FailOn = FailOn.ERROR) -> str:
-    """A heading, what was examined, the error, a table of problems (worst first), what was proved, and the verdict."""
+    """A heading, what was examined, the error, a table of problems (worst first), what was proved, and the verdict.
+
+    What a command has besides follows: its plan, its lines as they are for people, the next commands. A text that is
+    Markdown by itself (a rule as a document) is the whole.
+    """
+    if report.failure is None and report.text.startswith("#"):
+        return report.text.rstrip("\n")
     summary = summarize(report, fail_on)
     lines = [
         f"## ideepdoctor {escaped(report.command)}: {_WORDS[summary.status]}",
@@ -52,6 +59,13 @@ def render(report: Report, fail_on: FailOn = FailOn.ERROR) -> str:
         lines += [f"Smoke test: iDeep {used}, {len(tried) - bad} of {len(tried)} checks agree with float64.", ""]
     if verdict := report.extra.get("verdict"):
         lines += [f"**{escaped(str(verdict))}**", ""]
+    lines += [f"- {code(str(item))}" for item in report.extra.get("next", ())]
+    if report.plan is not None:
+        steps = (f"{step.title} (undo: {step.reversible})" for step in report.plan.steps)
+        lines += ["", f"Plan: {escaped(report.plan.title)}", ""]
+        lines += [f"{number}. {escaped(text)}" for number, text in enumerate(steps, 1)]
+    if shown := spoken(report):
+        lines += ["", *fenced(shown)]
     return "\n".join(lines).rstrip("\n")
 
 
@@ -59,9 +73,15 @@ def _failure(item: Problem) -> list[str]:
     """The error that ended the command; what to do about it keeps its lines, some of which are commands."""
     lines = [f"**{escaped(item.code)}**: {escaped(item.message)}", ""]
     if item.do:
-        fence = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", item.do)), default=0))
-        lines += ["What to do:", "", f"{fence}text", *item.do.splitlines(), fence, ""]
+        lines += ["What to do:", "", *fenced(item.do.splitlines()), ""]
     return lines
+
+
+def fenced(lines: Sequence[str]) -> list[str]:
+    """Lines that Markdown shows as they are."""
+    runs = (len(run) for line in lines for run in re.findall("`+", line))
+    fence = "`" * max(3, 1 + max(runs, default=0))
+    return [f"{fence}text", *lines, fence]
 
 
 def _row(item: Problem) -> str:

@@ -84,6 +84,13 @@ def subject(report: Report) -> str:
     return f"{where}: {versions(report.facts)}"
 
 
+def spoken(report: Report) -> tuple[str, ...]:
+    """What the command prints for people beside problems, plan and proof: its table or text, a line each."""
+    if report.failure is not None or "lint" in report.extra:
+        return ()
+    return report.body or tuple(report.text.splitlines())
+
+
 def message_of(finding: Finding) -> str:
     """A finding in one paragraph."""
     parts = (("", finding.found), ("Needed: ", finding.needed), ("So: ", finding.consequence))
