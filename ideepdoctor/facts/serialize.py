@@ -6,6 +6,7 @@ import json
 import re
 import sys
 from dataclasses import asdict
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -53,10 +54,11 @@ def validated(kind: type[Kind], text: str, what: str, hint: str) -> Kind:
         UsageError: a field that is missing or has another type.
     """
     # Here and not above: pydantic costs 0.1 s to import and only files need it.
-    from pydantic import TypeAdapter, ValidationError
+    from pydantic import ValidationError
 
     try:
-        return TypeAdapter(kind).validate_json(text, strict=True)
+        found: Kind = _adapter(kind).validate_json(text, strict=True)
+        return found
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False, include_input=False)[0]
         field = ".".join(str(part) for part in first["loc"])
@@ -65,6 +67,14 @@ def validated(kind: type[Kind], text: str, what: str, hint: str) -> Kind:
             hint=hint,
             context={"problems": str(error.error_count())},
         ) from None
+
+
+@cache
+def _adapter(kind: type[Any]) -> Any:
+    """Made once: it takes 15 ms."""
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(kind)
 
 
 def load_facts(path: str) -> Facts:
