@@ -56,8 +56,9 @@ def validated(kind: type[Kind], text: str, what: str, hint: str) -> Kind:
     # Here and not above: pydantic costs 0.1 s to import and only files need it.
     from pydantic import ValidationError
 
+    wanted: Any = kind
     try:
-        found: Kind = _adapter(kind).validate_json(text, strict=True)
+        found: Kind = _adapter(wanted).validate_json(text, strict=True)
         return found
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False, include_input=False)[0]
@@ -70,7 +71,7 @@ def validated(kind: type[Kind], text: str, what: str, hint: str) -> Kind:
 
 
 @cache
-def _adapter(kind: type[Any]) -> Any:
+def _adapter(kind: Any) -> Any:
     """Made once: it takes 15 ms."""
     from pydantic import TypeAdapter
 
