@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import stat
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -42,17 +43,18 @@ class RecipeOptions:
 
 @dataclass(frozen=True, slots=True)
 class _File:
-    """A file to write: where, what, with which mode, and what is there now (None: nothing)."""
+    """A file to write: where, what, with which mode, and what is there now (None: nothing) with which mode."""
 
     path: str
     place: Path
     data: bytes
     mode: int
     before: bytes | None
+    mode_before: int
 
     @property
     def same(self) -> bool:
-        return self.before == self.data and (self.mode & 0o111 == 0 or self.place.stat().st_mode & 0o111 != 0)
+        return self.before == self.data and (self.mode & 0o111 == 0 or self.mode_before & 0o111 != 0)
 
 
 def recipe(session: Session, options: RecipeOptions) -> Report:
@@ -139,14 +141,15 @@ def _written(
 
 
 def _file(folder: Path, path: str, text: str, executable: bool) -> _File:
-    place = folder / path
+    place, mode_before = folder / path, 0
     try:
         before = place.read_bytes()
+        mode_before = stat.S_IMODE(place.stat().st_mode)
     except FileNotFoundError:
         before = None
     except OSError as error:
         raise _unwritable(place, error) from error
-    return _File(path, place, text.encode("utf-8"), 0o755 if executable else 0o644, before)
+    return _File(path, place, text.encode("utf-8"), 0o755 if executable else 0o644, before, mode_before)
 
 
 def _write(session: Session, folder: Path, files: Sequence[_File]) -> None:
@@ -166,7 +169,7 @@ def _write(session: Session, folder: Path, files: Sequence[_File]) -> None:
             if file.before is None:
                 session.system.remove_file(str(file.place))
             else:
-                session.system.write_file(str(file.place), file.before)
+                session.system.write_file(str(file.place), file.before, file.mode_before)
         for parent in reversed(made):
             session.system.remove_tree(str(parent))
         raise _unwritable(folder, error) from error

@@ -142,12 +142,13 @@ class Engine:
             came = origin
         into = f"{root}{target}"
         for source in sources:
-            path = f"{came}/{source.lstrip('/')}"
-            # A folder's contents are copied, not the folder; a file goes into what ends in a slash.
+            # A folder's contents are copied, not the folder; a file goes into what ends in a slash; patterns may fit
+            # nothing.
             lines.append(
-                f"if [ -d {path} ]; then mkdir -p {into}; cp -a {path}/. {into}/; "
-                f"elif [ -d {into} ] || [ {into[-1]} = / ]; then mkdir -p {into}; cp -aL {path} {into}/; "
-                f"else mkdir -p {Path(into).parent}; cp -aL {path} {into}; fi"
+                f"for path in {came}/{source.lstrip('/')}; do if [ -d $path ]; then mkdir -p {into}; "
+                f"cp -a $path/. {into}/; elif [ ! -e $path ]; then :; "
+                f"elif [ -d {into} ] || [ {into[-1]} = / ]; then mkdir -p {into}; cp -aL $path {into}/; "
+                f"else mkdir -p {Path(into).parent}; cp -aL $path {into}; fi; done"
             )
         done = self._alone(lines, network=True)
         if done.returncode:

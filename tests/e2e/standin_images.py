@@ -62,7 +62,10 @@ def add(engine: Engine, name: str) -> None:
     layer = engine.layer()
     _interpreter(_prefix(version), layer / "usr/local", version)
     base = engine.images["debian:bookworm-slim"]
-    image = replace(base, layers=(*base.layers, layer), env={**base.env, "LANG": "C.UTF-8"}, cmd=("python3",))
+    known = engine.layer()  # the loader's cache, as the official images have it: copies of the program need it
+    engine.step(replace(base, layers=(*base.layers, layer)), ["ldconfig"], known)
+    layers = (*base.layers, layer, known)
+    image = replace(base, layers=layers, env={**base.env, "LANG": "C.UTF-8"}, cmd=("python3",))
     if "-slim-" not in name:
         more = engine.layer()
         apt = f"apt-get update -qq && apt-get install -y -qq --no-install-recommends {' '.join(FULL)}"

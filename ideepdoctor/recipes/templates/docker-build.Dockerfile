@@ -6,14 +6,16 @@
 #   docker build --tag ideep:doctor --target doctor .      the same, and ideepdoctor in it
 #   docker build --target wheel --output wheels .          the wheel alone
 #
-# Build and run it on x86-64. Another source: --build-arg SOURCE=(an address of git; or, after a COPY, a folder or archive).
+# Build and run it on x86-64. Another source than upstream's: --build-arg SOURCE=(an address of git), or ideep.tar.gz
+# beside this file and --build-arg SOURCE=/upstream/ideep.tar.gz; --build-arg REF=(a tag or commit of it).
 ARG PYTHON_IMAGE=[= image =]
 ARG BUILD_IMAGE=[= full_image =]
 ARG DOCTOR_IMAGE=[= doctor_image =]
 
 [% include "docker-tool.Dockerfile" %]
 
-# With a compiler, make, git and Python's headers. The wheel is handed out only where it was proved: 5 to 15 minutes.
+# With a compiler, make, git and Python's headers. The wheel is handed out only where it was proved; entrypoint.sh is
+# copied because COPY wants at least one file, whether there is an archive or not.
 # MARCH is what the code may use: x86-64-v3 runs on every processor with AVX2; native on those like this one alone.
 FROM ${BUILD_IMAGE} AS compile
 ARG INDEX_URL=""
@@ -22,6 +24,7 @@ ARG REF=""
 ARG MARCH=x86-64-v3
 ARG MKL=wheel
 COPY --from=tool /opt/doctor /opt/doctor
+COPY entrypoint.sh ideep*.tar.gz /upstream/
 RUN --mount=type=cache,target=/root/.cache,sharing=locked \
     IDEEPDOCTOR_INDEX_URL="$INDEX_URL" UV_LINK_MODE=copy CI=true \
     /opt/doctor/bin/ideepdoctor build --python /usr/local/bin/python[= python =] --chainer [= stack.chainer =] \
