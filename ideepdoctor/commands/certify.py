@@ -19,6 +19,7 @@ from ideepdoctor.proof.certify_data import Case, Model, Plan, Setting
 from ideepdoctor.proof.certify_order import ordered, seconds_of, selected, settings_of
 from ideepdoctor.proof.certify_report import as_smoke, failures, judged, memory, rows
 from ideepdoctor.proof.certify_store import Store
+from ideepdoctor.rules.elsewhere import named, step_there
 from ideepdoctor.rules.installed import variable
 from ideepdoctor.targets.target import Target, payload_source
 from ideepdoctor.treatment.state import state_folder
@@ -60,8 +61,13 @@ def certify(session: Session, options: CertifyOptions) -> Report:
     """
     started = time.monotonic()
     budget = None if options.budget is None else seconds_of(options.budget)
-    place = None if options.model is None else model_place(session, options.model)
     target = find_target(session, options.target)
+    if options.model is not None and target.transport:
+        raise UsageError(
+            f"--model takes a file of this machine, and {target.address} is another one",
+            hint="run ideepdoctor certify --model FILE:FUNCTION there; without --model the catalogue is tried from here",
+        )
+    place = None if options.model is None else model_place(session, options.model)
     session.progress.detail("asking for the catalogue")
     facts, plan = _look(session, target)
     settings = settings_of(options.threads, plan.threads)
@@ -141,7 +147,7 @@ def _report(
         raise CouldNotCheck("nothing was tried: the budget was too short, or nothing can be tried here")
     smoke = as_smoke(run.pairs, results, model, plan.threads)
     names = ",".join(setting.name for setting in settings)
-    again = f"ideepdoctor certify --python {facts.python.executable} --threads {names}"
+    again = f"ideepdoctor certify {named(facts.target)} --threads {names}"
     again += "" if place is None else f" --model {place[0]}:{place[1]}"
     judgement = judged(facts, smoke, judge_all, again)
     data = {
@@ -199,10 +205,11 @@ def _verdict(
         known = f" ({', '.join(hazards)})" if hazards else ""
         step = "ideepdoctor explain CODE for each finding"
         if data["guard"] is None or not data["guard"]["active"]:
-            step = f"ideepdoctor fix --python {facts.python.executable}, then certify again"
+            step = step_there(facts.target, f"ideepdoctor fix --python {facts.python.executable}, then certify again")
         return f"WRONG: {data['failed']} of {data['tried']} tries on {stack} are not right{known}. Next: {step}"
     if not data["complete"]:
         return f"SO FAR RIGHT: {count} on {stack}. Next: {again} goes on"
     guard = " with the guard" if data["guard"] is not None and data["guard"]["active"] else ""
     done = f"CERTIFIED: {stack}{guard}: all of {data['right']} tries are right."
-    return f"{done} Next: your own model, ideepdoctor certify --model FILE:FUNCTION"
+    step = step_there(facts.target, "ideepdoctor certify --model FILE:FUNCTION")
+    return f"{done} Next: your own model, {step}"

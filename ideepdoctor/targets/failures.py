@@ -167,8 +167,9 @@ def _told(address: Address, done: Completed, errors: str, seconds: float, progra
     """What happened, and what to do."""
     name, yourself = address.text, f"try it yourself: {_typed(address)}"
     if done.error:
+        missing = "No such file" in done.error
         return (
-            f"{name}: {address.kind} cannot be started here: {done.error}",
+            f"{name}: there is no {address.kind} here" if missing else f"{name}: {address.kind}: {done.error}",
             f"install {address.kind}, or put it on PATH; without it: ideepdoctor probe > probe.py, and run that there",
         )
     if done.timed_out:

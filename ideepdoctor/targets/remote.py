@@ -153,10 +153,10 @@ def _matching(seen: Sequence[Seen], asked: str | None, path: str | None, address
             hint="name the interpreter there by its path: --python PATH",
         )
     others = [f"  {one.path} ({one.version})" for one in seen]
-    raise UsageError(
-        f"{address.text}: no such interpreter there: {asked}",
-        hint="\n".join(["interpreters found there:", *others]) if others else "none was found there; --python PATH",
-    )
+    hint = "\n".join(["interpreters found there:", *others])
+    if path is not None:
+        hint = f"see what is there: {' '.join([*address.words, 'ls', '-l', asked])}; without --python one is looked for"
+    raise UsageError(f"{address.text}: no such interpreter there: {asked}", hint=hint)
 
 
 def _by_claim(seen: Sequence[Seen]) -> list[Seen]:
