@@ -8,9 +8,9 @@ from typing import Any
 from ideepdoctor.model.words import counted
 
 STATE_WORDS = {
-    "failed": "no answer that could be judged",
+    "failed": "failed to answer",
     "unreachable": "unreachable",
-    "timeout": "no answer in time",
+    "timeout": "timed out",
     "findings": "with findings",
     "unknown": "not everything decided",
     "healthy": "healthy",

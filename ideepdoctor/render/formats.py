@@ -32,8 +32,27 @@ def renderer(wanted: Format) -> Renderer:
             from ideepdoctor.render.gitlab import render
         case Format.MARKDOWN:
             from ideepdoctor.render.markdown import render
+
+            return _fleet(wanted, render)
         case Format.HTML:
             from ideepdoctor.render.html import render
+
+            return _fleet(wanted, render)
         case Format.TEXT:
             raise ValueError("text is no format for machines")
+    return render
+
+
+def _fleet(wanted: Format, plain: Renderer) -> Renderer:
+    """Fleets have documents of their own."""
+
+    def render(report: Report, fail_on: FailOn) -> str:
+        if "fleet" not in report.extra:
+            return plain(report, fail_on)
+        if wanted is Format.HTML:
+            from ideepdoctor.render.fleet_html import render as fleet
+        else:
+            from ideepdoctor.render.fleet_markdown import render as fleet
+        return fleet(report, fail_on)
+
     return render
