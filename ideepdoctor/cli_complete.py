@@ -12,8 +12,9 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import wraps
 from typing import Any
 
-_RULE = re.compile(r"idp\d{3}")
-_TITLE = re.compile(r'^    title = "(.*)"$', re.MULTILINE)
+_CLASS = re.compile(r'^class (IDP\d{3})\(.*?^    title = "(.*?)"$', re.MULTILINE | re.DOTALL)
+_OTHER_PAGES = ("merge_pages.py", "files.py", "works.py")
+"""Files with several classes each."""
 
 Offers = list[tuple[str, str]]
 Completer = Callable[[str], Offers]
@@ -49,18 +50,13 @@ def codes(incomplete: str) -> Offers:
     """Codes of rules, in capitals or not as they are typed; read from their files, since to import all takes 0.1 s."""
     from importlib.resources import files
 
-    found = []
-    for folder in ("rules", "lint"):
+    found: Offers = []
+    for folder in ("rules", "lint", "fleet", "selftest"):
         for item in (files("ideepdoctor") / folder).iterdir():
-            name = item.name.removesuffix(".py")
-            if _RULE.fullmatch(name):
-                title = _TITLE.search(item.read_text("utf-8"))
-                found.append((_as(incomplete[:1].islower(), name.upper()), title[1] if title else ""))
-    return _starting(sorted(found), incomplete)
-
-
-def _as(small: bool, code: str) -> str:
-    return code.lower() if small else code
+            if item.name.startswith("idp") or item.name in _OTHER_PAGES:
+                found += _CLASS.findall(item.read_text("utf-8"))
+    small = incomplete[:1].islower()
+    return _starting(sorted((code.lower() if small else code, title) for code, title in found), incomplete)
 
 
 @_harmless

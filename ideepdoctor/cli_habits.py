@@ -7,7 +7,15 @@ from typing import Annotated
 
 import typer
 
-from ideepdoctor.cli_options import OutputOption, run_command
+from ideepdoctor.cli_options import (
+    AlsoOption,
+    FailOnOption,
+    FormatOption,
+    OutputOption,
+    Threshold,
+    also_of,
+    run_command,
+)
 from ideepdoctor.cli_shells import Shell
 from ideepdoctor.options import Format, Output
 
@@ -32,4 +40,16 @@ def man(output: OutputOption = None) -> None:
     run_command("man", lambda session: command(commands(app), common_options(app)), Output(Format.TEXT, output))
 
 
-HABIT_COMMANDS: tuple[Callable[..., None], ...] = (completion, man)
+def self_test(
+    format: FormatOption = Format.TEXT,
+    output: OutputOption = None,
+    also: AlsoOption = None,
+    fail_on: FailOnOption = Threshold.ERROR,
+) -> None:
+    """Examine the doctor itself on this machine: files, modules, rules, data, folders, tools. Changes nothing."""
+    from ideepdoctor.commands.self_test import self_test as command
+
+    run_command("self-test", command, Output(format, output, fail_on, also=also_of(also, output)))
+
+
+HABIT_COMMANDS: tuple[Callable[..., None], ...] = (self_test, completion, man)

@@ -50,3 +50,8 @@ class Output:
     also: tuple[tuple[Format, str], ...] = ()
     quiet: bool = False
     log_file: str | None = None
+
+    @property
+    def watched(self) -> bool:
+        """Whether somebody listens to what happens."""
+        return self.verbose > 0 or self.log_file is not None

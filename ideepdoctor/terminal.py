@@ -52,6 +52,10 @@ def run(name: str, command: Callable[[Session], Report], output: Output) -> NoRe
     if signal.getsignal(signal.SIGTERM) is not signal.SIG_IGN:  # whoever ignores it has programs do so that we start
         signal.signal(signal.SIGTERM, _interrupted)
     progress = _progress(output)
+    if output.watched:
+        from ideepdoctor.watched import WatchedProgress
+
+        progress = WatchedProgress(progress)
     witness = Witness(output, os.environ)
     try:
         witness.begin(name, sys.argv[1:])
@@ -146,14 +150,13 @@ def _log_usage(report: Report, words: list[str]) -> None:
 def _session(output: Output, progress: Progress) -> Session:
     from ideepdoctor.commands.session import Session
     from ideepdoctor.treatment.sources import shown
-    from ideepdoctor.watched import WatchedProgress, WatchedSystem
+    from ideepdoctor.watched import WatchedSystem
 
-    watched = output.verbose or output.log_file is not None
     return Session(
-        system=WatchedSystem() if watched else RealSystem(),
+        system=WatchedSystem() if output.watched else RealSystem(),
         environ=os.environ,
         cwd=_cwd(),
-        progress=WatchedProgress(progress) if watched else progress,
+        progress=progress,
         agrees=lambda report: _agrees(report, output, progress),
         command_line=shown(" ".join(["ideepdoctor", *sys.argv[1:]])),
     )

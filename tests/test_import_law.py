@@ -49,6 +49,10 @@ PURE_FILES = (
     "treatment/profile.py",
     "treatment/shellrc.py",
     "masks.py",
+    "selftest/base.py",
+    "selftest/files.py",
+    "selftest/judge.py",
+    "selftest/works.py",
     "trail.py",
     "wheelhouse/wanted.py",
 )

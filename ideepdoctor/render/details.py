@@ -22,11 +22,11 @@ class Details:
     def __call__(self, level: str, event: str, data: Mapping[str, Any]) -> None:
         """Write what has happened, or keep it for the end."""
         if event == "process-start":
-            self._write(f"+ {' '.join(data['argv'])}")
+            self._write(f"+ {_command(data['argv'])}")
         elif self._level < 2:
             return
         elif event == "process-end":
-            self._write(f"- {data['seconds']:.3f} s, {_ending(data)}: {' '.join(data['argv'])[:120]}")
+            self._write(f"- {data['seconds']:.3f} s, {_ending(data)}: {_command(data['argv'])[:120]}")
         elif event == "stage":
             self._stages.append((data["name"], data["seconds"]))
         elif event == "rule":
@@ -59,6 +59,12 @@ def versions(about: Mapping[str, Any]) -> list[str]:
         f"folder  {about['folder']}",
         *(f"library {name} {version or 'is missing'}" for name, version in sorted(about["libraries"].items())),
     ]
+
+
+def _command(argv: Iterable[str]) -> str:
+    """A command line in one line."""
+    first, _, more = " ".join(argv).partition("\n")
+    return f"{first} ..." if more else first
 
 
 def _ending(data: Mapping[str, Any]) -> str:

@@ -14,12 +14,13 @@ from ideepdoctor.lint.registry import LINT_CHECKS
 from ideepdoctor.locale import documents
 from ideepdoctor.rules import RULES
 from ideepdoctor.rules.base import Example, Rule
+from ideepdoctor.selftest.judge import SELF_CHECKS
 
 HEADINGS = ("What it checks", "Why it matters", "How to fix", "References")
 
 
-EVERYTHING: tuple[type[Rule] | type[Check] | type[Page], ...] = (*RULES, *LINT_CHECKS, *PAGES)
-"""The rules about environments, then the checks of source, then what is said of a fleet."""
+EVERYTHING: tuple[type[Rule] | type[Check] | type[Page], ...] = (*RULES, *LINT_CHECKS, *PAGES, *SELF_CHECKS)
+"""The rules about environments, then the checks of source, then what is said of a fleet and of the doctor itself."""
 
 
 def find(code: str) -> type[Rule] | type[Check] | type[Page]:

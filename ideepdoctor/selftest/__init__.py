@@ -1,0 +1,1 @@
+"""The doctor examined by itself: ``record`` and ``look`` see, ``files`` and ``works`` judge."""
