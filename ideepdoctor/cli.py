@@ -439,10 +439,8 @@ def trace(
     from ideepdoctor.commands.trace import TraceOptions
     from ideepdoctor.commands.trace import trace as command
 
-    if format not in (Format.TEXT, Format.JSON):
-        raise typer.BadParameter(f"trace answers in text or json, not in {format}", param_hint="--format")
     options = TraceOptions(
-        target_options(python, None, at), tuple(words or ()), auto, not no_guard, output, format is Format.JSON, chrome
+        target_options(python, None, at), tuple(words or ()), auto, not no_guard, output, format, chrome
     )
     run_here("trace", options.target, lambda session: command(session, options), Output(format, output))
 

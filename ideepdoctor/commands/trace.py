@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NoReturn
 from ideepdoctor.commands.run import cannot_start, prepare
 from ideepdoctor.commands.session import Session, TargetOptions
 from ideepdoctor.errors import UsageError
+from ideepdoctor.options import Format
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -36,7 +37,7 @@ class TraceOptions:
             the program as it stands is slow.
         guard: leave a guard of the environment as it is; False: switch it off.
         output: file for the report; None: standard error.
-        json: the report as the document of ``--format json``, for which ``output`` is needed.
+        form: text, or a format for machines, for which ``output`` is needed.
         chrome: file for the calls as a Chrome trace.
     """
 
@@ -45,7 +46,7 @@ class TraceOptions:
     auto: bool = False
     guard: bool = True
     output: str | None = None
-    json: bool = False
+    form: Format = Format.TEXT
     chrome: str | None = None
 
 
@@ -99,9 +100,9 @@ def _told_on_error() -> Iterator[None]:
 
 def _check(options: TraceOptions) -> None:
     """Refuse before the program runs what would only be found after it."""
-    if options.json and options.output is None:
-        hint = "name a file: ideepdoctor trace --format json -o trace.json -- python train.py"
-        raise UsageError("--format json needs -o: standard output is the program's", hint=hint)
+    if options.form.for_machines and options.output is None:
+        hint = f"name a file: ideepdoctor trace --format {options.form} -o FILE -- python train.py"
+        raise UsageError(f"--format {options.form} needs -o: standard output is the program's", hint=hint)
     for name, path in (("-o", options.output), ("--chrome", options.chrome)):
         if path is None:
             continue
@@ -128,7 +129,7 @@ def _report(
     )
     if options.chrome is not None:
         _write_chrome(session, options.chrome, found, records)
-    text = _json(session, found, facts) if options.json else _text(found)
+    text = _document(found, facts, options.form) if options.form.for_machines else _text(found)
     if options.output is None:
         _say(text)
         return
@@ -144,12 +145,14 @@ def _text(found: Trace) -> str:
     return render(found)
 
 
-def _json(session: Session, found: Trace, facts: Facts) -> str:
+def _document(found: Trace, facts: Facts, form: Format) -> str:
     from ideepdoctor.model.report import Report
-    from ideepdoctor.render.json import render
+    from ideepdoctor.model.summary import FailOn
+    from ideepdoctor.render.formats import renderer
     from ideepdoctor.render.trace_json import as_data
 
-    return render(Report("trace", facts=facts, extra={"trace": as_data(found)})) + "\n"
+    report = Report("trace", facts=facts, body=tuple(_text(found).splitlines()), extra={"trace": as_data(found)})
+    return renderer(form)(report, FailOn.ERROR) + "\n"
 
 
 def _write_chrome(session: Session, path: str, found: Trace, records: Sequence[Records]) -> None:

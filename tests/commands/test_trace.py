@@ -19,8 +19,10 @@ from ideepdoctor.commands.run import Prepared
 from ideepdoctor.commands.session import Session, TargetOptions
 from ideepdoctor.commands.trace import TraceOptions, trace
 from ideepdoctor.errors import CouldNotCheck, UsageError
+from ideepdoctor.options import Format
 from ideepdoctor.treatment.progress import Quiet
 from tests.doubles import Call, EndedAs, FakeSystem, completed
+from tests.formats import READ
 from tests.rules.hosts import facts_on
 
 SCHEMA = json.loads((files("ideepdoctor") / "render" / "report.schema.json").read_text("utf-8"))
@@ -134,7 +136,7 @@ def test_files(tmp_path: Path, modules: list[list[str]], capsys: pytest.CaptureF
 
 def test_the_document(tmp_path: Path, modules: list[list[str]], capsys: pytest.CaptureFixture[str]):
     system = Traced(tmp_path, START, 3)
-    assert run(system, tmp_path, output=str(tmp_path / "out"), json=True) == 3
+    assert run(system, tmp_path, output=str(tmp_path / "out"), form=Format.JSON) == 3
     assert capsys.readouterr() == ("", "")
     document = json.loads(system.files[str(tmp_path / "out")])
     jsonschema.validate(document, SCHEMA)
@@ -143,10 +145,17 @@ def test_the_document(tmp_path: Path, modules: list[list[str]], capsys: pytest.C
     assert document["trace"]["program"]["exit_code"] == 3
 
 
+@pytest.mark.parametrize("form", [item for item in Format if item.for_machines])
+def test_every_format_goes_to_the_file(tmp_path: Path, modules: list[list[str]], form: Format):
+    system = Traced(tmp_path, START)
+    assert run(system, tmp_path, output=str(tmp_path / "out"), form=form) == 0
+    READ[form](system.files[str(tmp_path / "out")].decode("utf-8"))
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"json": True}, "--format json needs -o"),
+        ({"form": Format.JSON}, "--format json needs -o"),
         ({"output": "none/such/out"}, "-o none/such/out cannot be written"),
         ({"output": "/"}, "-o / cannot be written"),
         ({"chrome": "none/such/out"}, "--chrome none/such/out cannot be written"),
