@@ -71,15 +71,28 @@ def text_of(report: Report, form: Format, fail_on: FailOn, *, details: bool = Fa
 
 
 def own_fault(error: Exception) -> Failure:
-    """An error of the doctor's own as the report has it."""
+    """An error of the doctor's own as the report has it; of a file that is gone or was altered, where there is one."""
     import traceback
 
+    from ideepdoctor.selftest.record import AGAIN, file_state
+
+    told = {"traceback": "".join(traceback.format_exception(error))}
+    state = file_state()
+    if state.missing or state.altered:
+        files = [*(f"{name} is missing" for name in state.missing), *(f"{name} was altered" for name in state.altered)]
+        return Failure(
+            "broken-installation",
+            f"this installation of ideepdoctor is broken: {type(error).__name__}: {error}",
+            "\n".join([AGAIN, *files]),
+            int(Exit.COULD_NOT_CHECK),
+            told,
+        )
     return Failure(
         "internal",
         f"ideepdoctor itself failed: {type(error).__name__}: {error}",
         "this is a fault of the doctor, not of your environment: report it with the output of the same command and -v",
         int(Exit.COULD_NOT_CHECK),
-        {"traceback": "".join(traceback.format_exception(error))},
+        told,
     )
 
 

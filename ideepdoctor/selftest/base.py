@@ -10,8 +10,7 @@ from ideepdoctor.fleet.merge_pages import Page
 from ideepdoctor.model.findings import Evidence, Finding, Severity
 from ideepdoctor.model.own import Own
 
-AGAIN = "pip install --force-reinstall ideepdoctor"
-"""What makes a broken installation whole."""
+_AGAIN = "pip install --force-reinstall ideepdoctor"
 
 
 class SelfCheck(Page, ABC):
@@ -27,7 +26,7 @@ class SelfCheck(Page, ABC):
         """Yield a finding for each fault. Raises ``rules.base.Unknown`` where it cannot tell."""
 
     def finding(
-        self, *, found: str, needed: str, consequence: str, next_step: str = AGAIN, path: str | None = None
+        self, *, found: str, needed: str, consequence: str, next_step: str = _AGAIN, path: str | None = None
     ) -> Finding:
         """Build a finding of this check."""
         evidence = (Evidence(found, path),) if path else ()

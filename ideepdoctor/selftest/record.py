@@ -11,6 +11,8 @@ from pathlib import Path
 
 NAME = "ideepdoctor"
 PACKAGE = Path(__file__).parents[1]
+AGAIN = "pip install --force-reinstall ideepdoctor"
+"""What makes a broken installation whole."""
 
 
 @dataclass(frozen=True, slots=True)
