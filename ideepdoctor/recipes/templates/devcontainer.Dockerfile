@@ -9,4 +9,4 @@ ARG DOCTOR_IMAGE=[= doctor_image =]
 FROM ${PYTHON_IMAGE}
 COPY --from=tool /opt/doctor /opt/doctor
 RUN useradd --uid 1000 --create-home --shell /bin/bash dev
-USER dev
+USER 1000:1000
