@@ -14,10 +14,13 @@ _NAME = (
 )
 _SECRET_NAME = re.compile(rf"(?i)-{{0,2}}{_NAME}")
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
-_CREDENTIALS = re.compile(r"(?i)\b([a-z][a-z0-9+.-]*://)[^/\s'\"]*@")
+_CREDENTIALS = re.compile(r"(?i)\b([a-z][a-z0-9+.-]{0,20}://)[^/\s'\"]*@")
 _USER_AND_PASSWORD = re.compile(r"(?i)\b[a-z][a-z0-9+.-]*://([^/\s'\"@:]*)(?::([^/\s'\"@]*))?@")
-_ASSIGNED = re.compile(r"""([A-Za-z_][\w.-]*)(["']?\s*=\s*|["']\s*:\s*(?=["']))("[^"]*"|'[^']*'|[^\s&;,"'`]+)""")
-_HEADER = re.compile(r"(?i)\b((?:proxy-)?authorization:\s*(?:\w+\s+)?|x-[\w-]*(?:token|key):\s*)[^\s'\"]+")
+_ASSIGNED = re.compile(
+    r"""(?<![\w.-])(-{0,2}[A-Za-z_][\w.-]*)(["']?\s*=\s*|["']\s*:\s*(?=["']))("[^"]*"|'[^']*'|[^\s&;,"'`]+)"""
+)
+_HEADER = re.compile(r"(?i)\b((?:proxy-)?authorization:\s*(?:\w+\s+)?|x-[\w-]{0,40}(?:token|key):\s*)[^\s'\"]+")
+_LONGEST_NAME = 100
 _WORTH_HIDING = 4
 """Characters: a shorter value (``1``, ``yes``) would take half of every line with it."""
 _TOKEN = 16
@@ -27,7 +30,7 @@ _SWITCHES = frozenset({"true", "false", "none", "null", "auto", "never", "always
 
 def is_secret(name: str) -> bool:
     """Whether a variable, option or key of this name holds a secret."""
-    return _SECRET_NAME.fullmatch(_CAMEL.sub("_", name)) is not None
+    return len(name) <= _LONGEST_NAME and _SECRET_NAME.fullmatch(_CAMEL.sub("_", name)) is not None
 
 
 class Mask:
