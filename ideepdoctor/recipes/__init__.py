@@ -10,6 +10,7 @@ from ideepdoctor.recipes import (
     gitlab,
     kubernetes,
     pre_commit,
+    slurm,
 )
 from ideepdoctor.recipes.base import Recipe
 
@@ -22,5 +23,6 @@ RECIPES: tuple[Recipe, ...] = (
     github.RECIPE,
     gitlab.RECIPE,
     pre_commit.RECIPE,
+    slurm.RECIPE,
     ansible.RECIPE,
 )
