@@ -108,7 +108,7 @@ def tuned() -> dict[str, Any]:
         {"label": "AVX-512", "variables": {}, "gain": None, "why": "it died"},
     ]
     looked = {"name": "mkl", "title": "MKL's code", "default": "its own", "verdict": "gain", "explanation": "slow path"}
-    choice = {"default": False, "label": "MKL_DEBUG_CPU_TYPE=5", "variables": {}, "to_intel64": None, "gain": gain}
+    choice = {"default": False, "label": "MKL_DEBUG_CPU_TYPE=5", "variables": {}, "to_intel64": True, "gain": gain}
     return {
         "subject": "alexnet, batch 8",
         "seconds": 88.0,
@@ -188,17 +188,20 @@ REPORTS: dict[str, Callable[[], Report]] = {
     "bench history": lambda: Report("bench history", text="20260101 here\n", extra={"bench_history": []}),
     "bench chart": lambda: Report("bench chart", extra={"verdict": "written: x.html", "chart": {"file": "x.html"}}),
     "tune": lambda: Report("tune", facts=facts(), plan=PLAN, body=("speed",), extra={"tune": tuned(), "verdict": "UP"}),
-    "build": lambda: _judged("build", body=("jobs 2",), extra={"verdict": "BUILT", "build": {"source": "git"}}),
+    "build": lambda: _judged("build", body=("jobs 2",), extra={"verdict": "BUILT: x.whl", "build": BUILD}),
     "cpu": _cpu,
     "diff": _diff,
     "explain": lambda: Report("explain", text="# IDP305: NumPy\n\nWhat it checks\n", extra={}),
     "history": lambda: Report("history", text="20260101-1  setup\n", extra={"runs": []}),
     "undo": lambda: Report("undo", extra={"verdict": "taken back", "undone": "20260101-1"}),
     "resume": lambda: Report("resume", extra={"verdict": "nothing to resume"}),
-    "wheelhouse": lambda: Report("wheelhouse", body=("chainer",), extra={"verdict": "whole", "wheelhouse": {}}),
+    "wheelhouse": lambda: Report("wheelhouse", body=("chainer",), extra={"verdict": "whole"}),
     "report": lambda: Report("report", facts=facts(), judgement=JUDGED, text="## shared | report\n", extra={}),
-    "trace": lambda: Report("trace", facts=facts(), body=("TIME",), extra={"trace": {}}),
+    "recipe": lambda: Report("recipe", text="FROM debian\n"),
+    "self-test": lambda: Report("self-test", judgement=JUDGED, body=("rules  fine",), extra={"verdict": "fine"}),
+    "trace": lambda: Report("trace", facts=facts(), body=("TIME",)),
 }
+BUILD = {"source": "git", "ref": "v2", "march": "native", "mkl": "wheel", "output": "/w", "verify": True}
 LINTED: dict[str, Any] = {
     "files": [{"path": "a.py", "python": 3, "ignored": False}],
     "findings": [
