@@ -149,7 +149,7 @@ def test_the_text_has_80_columns_and_no_colour_in_a_file(planted, details):
 
 
 def test_long_lists_are_cut_in_text_and_whole_with_details(tmp_path):
-    plant(tmp_path, ["healthy" if number % 2 else "old NumPy" for number in range(120)])
+    plant(tmp_path, ["healthy" if number % 2 else "old NumPy" for number in range(200)])
     found = merged(tmp_path)
     assert "... (-v, or --format json, has them all)" in printed(found, details=False)
     assert "..." not in printed(found, details=True)
