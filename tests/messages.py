@@ -32,7 +32,6 @@ UNREAD_NAMES = frozenset(
 UNREAD_FILES = frozenset(
     {"facts/vocabulary.py", "rules/signature_table.py", "locale/", "payload/certify_cases.py", "payload/libraries.py"}
 )
-DOCUMENTED = ("rules/idp", "lint/idp")
 _UNREAD = re.compile(
     r"^(bold|dim) |^(SELECT|INSERT|CREATE|PRAGMA|DELETE) |^ideepdoctor( [a-z\d-]+)+( --[a-z-]+)*$"
     r"|^(import|from|export) \S+$|^(import|from) [\w, ]+;|\\[bds.(]|\(\?[:imP]|^[\w, ]+(\|[\w ]+)+$"
@@ -44,7 +43,7 @@ _WORDS = re.compile(r"[A-Za-z]{2,}")
 def messages() -> dict[str, str]:
     """Every message and the catalogue that it belongs to, in the order of the files."""
     left_out = not_messages()
-    found: dict[str, str] = {}
+    found = dict.fromkeys((text for text in _of_help() if text not in left_out), "cli")
     for path in sorted(PACKAGE.rglob("*.py")):
         name = path.relative_to(PACKAGE).as_posix()
         if any(name.startswith(each) for each in UNREAD_FILES):
@@ -89,11 +88,10 @@ def template(node: ast.expr) -> str | None:
 
 
 def _of_module(tree: ast.Module, module: str) -> Iterator[str]:
-    if module.startswith("cli") or module.startswith(DOCUMENTED):
+    if not module.startswith("payload/"):
         for node in ast.walk(tree):
-            if isinstance(node, ast.ClassDef | ast.FunctionDef) and _document_is_read(node, module):
-                for paragraph in _document(ast.get_docstring(node, clean=True) or "", module):
-                    yield paragraph.replace("{", "{{").replace("}", "}}")
+            if isinstance(node, ast.ClassDef) and node.name.startswith("IDP"):
+                yield from _document(ast.get_docstring(node, clean=True) or "")
     for text in _strings(tree):
         yield _with_names(text) if module.startswith("payload/") else text
 
@@ -114,18 +112,26 @@ def _with_names(text: str) -> str:
     return re.sub(r"%(?:\((\w+)\))?[-\d.]*[sdrgfxi%]", name, text)
 
 
-def _document_is_read(node: ast.ClassDef | ast.FunctionDef, module: str) -> bool:
-    if isinstance(node, ast.ClassDef):
-        return node.name.startswith("IDP")
-    return module.startswith("cli") and not node.name.startswith("_")
-
-
-def _document(text: str, module: str) -> Iterator[str]:
+def _document(text: str) -> Iterator[str]:
+    """The paragraphs of a docstring, without what is for programmers."""
     headings = ("What it checks", "Why it matters", "How to fix", "References")
     lines = [line for line in text.splitlines() if line.strip() not in headings]
-    if module.startswith("cli"):  # what follows is for programmers
-        lines = "\n".join(lines).split("\nArgs:")[0].split("\nRaises:")[0].split("\f")[0].splitlines()
-    yield from paragraphs("\n".join(lines))
+    for end in ("\f", "\nArgs:", "\nRaises:"):
+        lines = "\n".join(lines).split(end)[0].splitlines()
+    for paragraph in paragraphs("\n".join(lines)):
+        yield paragraph.replace("{", "{{").replace("}", "}}")
+
+
+def _of_help() -> Iterator[str]:
+    """What --help shows of every command."""
+    from typer.main import get_command
+
+    from ideepdoctor.cli import app
+
+    commands = [get_command(app)]
+    for command in commands:
+        commands += getattr(command, "commands", {}).values()
+        yield from _document(command.help or "")
 
 
 def _strings(node: ast.AST) -> Iterator[str]:

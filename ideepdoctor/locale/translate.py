@@ -12,6 +12,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+VERBATIM = frozenset({"line", "path", "source_line"})
+"""Values that are quoted: lines of programs and logs, and paths."""
 FIELD = re.compile(r"(?<!\{)\{(\w+)\}")
 _WORD = re.compile(r"[A-Za-z][A-Za-z'-]+")
 _SEPARATORS = ("\n", ". ", "; ", " - ", ": ", ", ", " (")
@@ -20,6 +22,7 @@ _BETWEEN = re.compile("|".join(re.escape(mark) for mark in _SEPARATORS))
 _MOST_PLACES = 12
 _NUMBER = r"[\d.]+"
 """What stands for ``{count}``: the numbers of ``model.words.counted``."""
+_PATH = r"(?:(?!; |: |, ).)*?"
 _DEEPEST = 6
 _LONGEST = 4000
 """Characters; what is longer is nobody's sentence."""
@@ -85,7 +88,7 @@ class Translator:
             return self._plain[text]
         if depth >= _DEEPEST:
             return None
-        best = max(self._fitting(text), key=lambda pair: pair[0].words, default=None)
+        best = max(self._fitting(text), key=lambda pair: (pair[0].words, len(pair[0].message)), default=None)
         if best is None:
             return None
         template, values = best
@@ -93,7 +96,7 @@ class Translator:
         def value(found: re.Match[str]) -> str:
             given, before = values[found[1]], found.string[: found.start()]
             # NAME=value is typed as it stands.
-            told = given if before.endswith("=") else self._text(given, depth + 1)
+            told = given if before.endswith("=") or found[1] in VERBATIM else self._text(given, depth + 1)
             return told.replace("{", "{{").replace("}", "}}")
 
         return _bare(FIELD.sub(value, template.translation))
@@ -166,7 +169,7 @@ def _own_words(message: str) -> set[str]:
 def _compiled(message: str, translation: str) -> _Template:
     parts, end = [], 0
     for found in FIELD.finditer(message):
-        value = _NUMBER if found[1] == "count" else ".*?"
+        value = {"count": _NUMBER, "path": _PATH}.get(found[1], ".*?")
         parts += [re.escape(_bare(message[end : found.start()])), f"(?P<{found[1]}>{value})"]
         end = found.end()
     parts.append(re.escape(_bare(message[end:])))
