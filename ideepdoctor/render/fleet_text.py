@@ -63,8 +63,8 @@ def blocks(report: Report, fail_on: FailOn, width: int, *, details: bool) -> Ite
     yield from page.files()
     summary = summarize(report, fail_on)
     parts = [
-        counted(summary.errors, "kind") + " of error" if summary.errors else "",
-        counted(summary.warnings, "kind") + " of warning" if summary.warnings else "",
+        f"{counted(summary.errors, 'kind')} of error" if summary.errors else "",
+        f"{counted(summary.warnings, 'kind')} of warning" if summary.warnings else "",
         f"{summary.unknown} undecided" if summary.unknown else "",
     ]
     words = ", ".join(part for part in parts if part) or "no fault seen"
