@@ -9,6 +9,7 @@ from ideepdoctor.recipes import (
     github,
     gitlab,
     kubernetes,
+    mpi,
     pre_commit,
     slurm,
 )
@@ -24,5 +25,6 @@ RECIPES: tuple[Recipe, ...] = (
     gitlab.RECIPE,
     pre_commit.RECIPE,
     slurm.RECIPE,
+    mpi.RECIPE,
     ansible.RECIPE,
 )
