@@ -83,7 +83,7 @@ def stable(text: str, host: str) -> str:
         host: name of the host, with or without its domain.
     """
     for name in sorted({host, host.partition(".")[0]}, key=len, reverse=True):
-        if name:
+        if name and name in text:
             text = re.sub(rf"(?<![A-Za-z0-9_]){re.escape(name)}(?![A-Za-z0-9_])", "HOST", text)
     text = _PATH.sub(_shortened, text)
     for pattern, instead in _MEASURED:

@@ -58,12 +58,10 @@ def _causes(store: Store) -> list[dict[str, Any]]:
     ).fetchall()
     causes = []
     for key, count, variants in rows:
-        example, body = store.ask(
-            "SELECT h.name, c.body FROM causes c JOIN hosts h ON h.id = c.host WHERE c.cause = ? AND h.counted = 1 "
-            "ORDER BY h.name LIMIT 1",
-            (key,),
-        ).fetchone()
-        names = store.names("id IN (SELECT host FROM causes WHERE cause = ?)", key)
+        # CROSS JOIN: SQLite is to begin with the few rows of this cause, and not with all hosts.
+        among = "FROM causes c CROSS JOIN hosts h ON h.id = c.host WHERE c.cause = ? AND h.counted = 1"
+        example, body = store.ask(f"SELECT h.name, c.body {among} ORDER BY h.name LIMIT 1", (key,)).fetchone()
+        names = (name for (name,) in store.ask(f"SELECT h.name {among}", (key,)))
         told = {"id": key, "count": count, "hosts": fold(names), "example": example, "variants": variants}
         causes.append({**told, **store.text(body)})
     return sorted(causes, key=_worst_first)
