@@ -3,6 +3,7 @@
 from ideepdoctor.recipes import (
     ansible,
     conda,
+    cron,
     devcontainer,
     docker,
     docker_build,
@@ -12,6 +13,7 @@ from ideepdoctor.recipes import (
     mpi,
     pre_commit,
     slurm,
+    systemd,
 )
 from ideepdoctor.recipes.base import Recipe
 
@@ -24,6 +26,8 @@ RECIPES: tuple[Recipe, ...] = (
     github.RECIPE,
     gitlab.RECIPE,
     pre_commit.RECIPE,
+    systemd.RECIPE,
+    cron.RECIPE,
     slurm.RECIPE,
     mpi.RECIPE,
     ansible.RECIPE,
