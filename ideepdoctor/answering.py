@@ -54,11 +54,9 @@ def answer(report: Report, output: Output, fail_on: FailOn) -> int:
 def text_of(report: Report, form: Format, fail_on: FailOn, *, details: bool = False) -> str:
     """The whole document in a format, with its last newline; ``details`` are for people (``-v``)."""
     if form is not Format.TEXT:
-        from ideepdoctor.locale.report import localized
         from ideepdoctor.render.formats import renderer
 
-        told = localized(report) if form in (Format.MARKDOWN, Format.HTML) else report
-        return renderer(form)(told, fail_on) + "\n"
+        return renderer(form)(report, fail_on) + "\n"
     if report.text:
         return report.text
     from io import StringIO

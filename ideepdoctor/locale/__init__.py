@@ -13,6 +13,7 @@ LANGUAGES = ("en", "ja")
 """English, which needs no catalogue, and the languages that have one."""
 
 _translate: list[Callable[[str], str]] = []
+_language: list[str] = []
 
 
 def use(language: str) -> None:
@@ -24,6 +25,7 @@ def use(language: str) -> None:
     if language not in LANGUAGES:
         raise ValueError(language)
     _translate.clear()
+    _language[:] = [language]
     if language != "en":
         from ideepdoctor.locale.catalogue import load
         from ideepdoctor.locale.translate import Translator
@@ -34,6 +36,11 @@ def use(language: str) -> None:
 def tr(text: str) -> str:
     """The text in the language in use; the text itself where it is English or has no translation."""
     return _translate[0](text) if _translate else text
+
+
+def language() -> str:
+    """The language in use."""
+    return _language[0] if _language else "en"
 
 
 def translating() -> bool:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 
 from ideepdoctor import __version__
+from ideepdoctor.locale import columns, language, tr, translating
 from ideepdoctor.model.findings import Finding
 from ideepdoctor.model.report import Report
 from ideepdoctor.model.summary import FailOn, Status, summarize
@@ -57,6 +58,12 @@ class Words:
     measured: str = "Measured"
     output: str = "Output"
     rest: str = "Not looked at, and fine"
+    levels: Mapping[str, str] = field(default_factory=dict)
+    """What levels are called where the language is another one."""
+
+    def level(self, name: str) -> str:
+        """What a level is called."""
+        return self.levels.get(name, name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,8 +102,35 @@ class Page:
 
 
 def render(report: Report, fail_on: FailOn = FailOn.ERROR) -> str:
-    """The page."""
-    return filled("report.html.j2", _page(report, fail_on), _COLOURS)
+    """The page, in the language in use; text within drawings is English."""
+    page = _page(report, fail_on)
+    return filled("report.html.j2", _in_language(page) if translating() else page, _COLOURS)
+
+
+def _in_language(page: Page) -> Page:
+    words = {name: tr(str(getattr(page.words, name))) for name in Words.__dataclass_fields__ if name != "levels"}
+    return replace(
+        page,
+        lang=language(),
+        verdict=tr(page.verdict),
+        notes=tuple(tr(note) for note in page.notes),
+        steps=tuple(tr(step) for step in page.steps),
+        found=tuple(
+            replace(
+                item,
+                title=tr(item.title),
+                rows=tuple((tr(name), tr(text), is_code) for name, text, is_code in item.rows),
+            )
+            for item in page.found
+        ),
+        accepted=tuple(tr(line) for line in page.accepted),
+        charts=tuple(replace(item, title=tr(item.title)) for item in page.charts),
+        tables=tuple((name, tr(title), data) for name, title, data in page.tables),
+        output=columns.lines(page.output),
+        rest=tuple((tr(name), tr(text)) for name, text in page.rest),
+        footer=tr(page.footer),
+        words=Words(**words, levels={str(level): tr(str(level)) for level in Level}),
+    )
 
 
 def _page(report: Report, fail_on: FailOn) -> Page:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 
 from ideepdoctor import __version__
+from ideepdoctor.locale import columns, tr, translating
 from ideepdoctor.model.report import Report
 from ideepdoctor.model.summary import FailOn, Status, summarize
 from ideepdoctor.model.words import counted
@@ -32,40 +33,40 @@ def render(report: Report, fail_on: FailOn = FailOn.ERROR) -> str:
         return report.text.rstrip("\n")
     summary = summarize(report, fail_on)
     lines = [
-        f"## ideepdoctor {escaped(report.command)}: {_WORDS[summary.status]}",
+        f"## ideepdoctor {escaped(report.command)}: {tr(_WORDS[summary.status])}",
         "",
-        f"{code(subject(report))} · ideepdoctor {__version__} · exit code {summary.exit_code}",
+        f"{code(subject(report))} · ideepdoctor {__version__} · {tr('exit code')} {summary.exit_code}",
         "",
     ]
-    found = problems(report)
+    found = problems(report, tr)
     lines += [line for item in found if item.level is Level.FAILED for line in _failure(item)]
     rows = [_row(item) for item in found if item.level is not Level.FAILED]
     if rows:
-        lines += ["| | code | what | next |", "|---|---|---|---|", *rows[:_ROWS], ""]
+        lines += [f"| | {tr('code')} | {tr('what')} | {tr('next')} |", "|---|---|---|---|", *rows[:_ROWS], ""]
     if len(rows) > _ROWS:
-        lines += [f"{counted(len(rows) - _ROWS, 'problem')} more, not shown here.", ""]
+        lines += [tr(f"{counted(len(rows) - _ROWS, 'problem')} more, not shown here."), ""]
     accepted = () if report.judgement is None else report.judgement.suppressed
     if accepted:
         lines += [
-            "Accepted:",
+            f"{tr('accepted')}:" if translating() else "Accepted:",
             "",
-            *(f"- {item.code}: {escaped(item.found)} ({escaped(item.reason)})" for item in accepted),
+            *(f"- {item.code}: {escaped(tr(item.found))} ({escaped(item.reason)})" for item in accepted),
             "",
         ]
     if report.smoke is not None and not report.smoke.failure:
         tried = [item for item in report.smoke.checks if item.status != "not-run"]
         bad = sum(item.failed for item in tried)
         used = {True: "used", False: "NOT used", None: "use not known"}[report.smoke.used]
-        lines += [f"Smoke test: iDeep {used}, {len(tried) - bad} of {len(tried)} checks agree with float64.", ""]
+        lines += [tr(f"Smoke test: iDeep {used}, {len(tried) - bad} of {len(tried)} checks agree with float64."), ""]
     if verdict := report.extra.get("verdict"):
-        lines += [f"**{escaped(str(verdict))}**", ""]
-    lines += [f"- {code(str(item))}" for item in report.extra.get("next", ())]
+        lines += [f"**{escaped(tr(str(verdict)))}**", ""]
+    lines += [f"- {code(tr(str(item)))}" for item in report.extra.get("next", ())]
     if report.plan is not None:
-        steps = (f"{step.title} (undo: {step.reversible})" for step in report.plan.steps)
-        lines += ["", f"Plan: {escaped(report.plan.title)}", ""]
+        steps = (tr(f"{step.title} (undo: {step.reversible})") for step in report.plan.steps)
+        lines += ["", f"{tr('Plan')}: {escaped(tr(report.plan.title))}", ""]
         lines += [f"{number}. {escaped(text)}" for number, text in enumerate(steps, 1)]
     if shown := spoken(report):
-        lines += ["", *fenced(shown)]
+        lines += ["", *fenced([columns.line(each) for each in shown])]
     return "\n".join(lines).rstrip("\n")
 
 
@@ -73,7 +74,7 @@ def _failure(item: Problem) -> list[str]:
     """The error that ended the command; what to do about it keeps its lines, some of which are commands."""
     lines = [f"**{escaped(item.code)}**: {escaped(item.message)}", ""]
     if item.do:
-        lines += ["What to do:", "", *fenced(item.do.splitlines()), ""]
+        lines += [tr("What to do:"), "", *fenced(item.do.splitlines()), ""]
     return lines
 
 
@@ -85,7 +86,7 @@ def fenced(lines: Sequence[str]) -> list[str]:
 
 
 def _row(item: Problem) -> str:
-    level = f"**{item.level}**" if item.level is Level.ERROR else str(item.level)
+    level = f"**{tr(item.level)}**" if item.level is Level.ERROR else tr(str(item.level))
     where = "" if item.path is None else f" {code(item.path if item.line is None else f'{item.path}:{item.line}')}"
     what = f"{escaped(item.title)}: {escaped(item.message)}{where}" if item.title else f"{escaped(item.message)}{where}"
     return f"| {level} | {escaped(item.code)} | {what} | {code(item.do)} |"

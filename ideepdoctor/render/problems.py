@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
@@ -12,6 +12,9 @@ from ideepdoctor.model.findings import Finding, Severity
 from ideepdoctor.model.fingerprint import fingerprint, numbered
 from ideepdoctor.model.report import Report
 from ideepdoctor.model.summary import versions
+
+Tell = Callable[[str], str]
+"""Translates a text."""
 
 
 class Level(StrEnum):
@@ -53,13 +56,20 @@ class Problem:
     fingerprint: str
 
 
-def problems(report: Report) -> tuple[Problem, ...]:
-    """Everything that a report complains of, worst first within each kind: the error, findings, undecided rules."""
+def problems(report: Report, tell: Tell = str) -> tuple[Problem, ...]:
+    """Everything that a report complains of, worst first within each kind: the error, findings, undecided rules.
+
+    Args:
+        report: of any command.
+        tell: translates titles, messages and what to do, for formats that people read.
+    """
     found: list[Problem] = []
     if report.failure is not None:
         failure = report.failure
-        found.append(_problem(failure.code, Level.FAILED, "The command failed", failure.message, failure.hint))
-    found += _linted(report.extra["lint"], report) if "lint" in report.extra else _judged(report)
+        hint = "\n".join(tell(line) for line in failure.hint.split("\n"))
+        title = tell("The command failed")
+        found.append(_problem(failure.code, Level.FAILED, title, tell(failure.message), hint))
+    found += _linted(report.extra["lint"], report, tell) if "lint" in report.extra else _judged(report, tell)
     return _numbered(found)
 
 
@@ -91,35 +101,38 @@ def spoken(report: Report) -> tuple[str, ...]:
     return report.body or tuple(report.text.splitlines())
 
 
-def message_of(finding: Finding) -> str:
+def message_of(finding: Finding, tell: Tell = str) -> str:
     """A finding in one paragraph."""
     parts = (("", finding.found), ("Needed: ", finding.needed), ("So: ", finding.consequence))
-    return " ".join(f"{label}{_sentence(text)}" for label, text in parts if text.strip())
+    return " ".join(_sentence(tell(f"{label}{text}")) for label, text in parts if text.strip())
 
 
-def _judged(report: Report) -> Iterator[Problem]:
+def _judged(report: Report, tell: Tell) -> Iterator[Problem]:
     if report.judgement is None:
         return
     for item in report.judgement.findings:
         path, line = position_of(item)
-        made = _problem(item.code, Level(item.severity), item.title, message_of(item), item.next_step, path)
+        level, message = Level(item.severity), message_of(item, tell)
+        made = _problem(item.code, level, tell(item.title), message, tell(item.next_step), path)
         yield replace(made, line=line, fingerprint=fingerprint(item.code, path, item.found, report.project))
     for unknown in report.judgement.unknown:
-        text, do = f"Undecided: {_sentence(unknown.reason)}", f"ideepdoctor explain {unknown.code}"
-        made = _problem(unknown.code, Level.UNKNOWN, unknown.title, text, do)
+        text, do = _sentence(tell(f"Undecided: {unknown.reason}")), f"ideepdoctor explain {unknown.code}"
+        made = _problem(unknown.code, Level.UNKNOWN, tell(unknown.title), text, do)
         yield replace(made, fingerprint=fingerprint(unknown.code, None, unknown.reason, report.project))
 
 
-def _linted(data: Mapping[str, Any], report: Report) -> Iterator[Problem]:
+def _linted(data: Mapping[str, Any], report: Report, tell: Tell) -> Iterator[Problem]:
     titles = {item.code: item.title for item in (report.judgement.findings if report.judgement else ())}
     for item in data["findings"]:
         level = Level(Severity(item["severity"]))
-        made = _problem(item["code"], level, titles.get(item["code"], ""), item["message"], item["do"], item["path"])
+        title, message, do = tell(titles.get(item["code"], "")), tell(item["message"]), tell(item["do"])
+        made = _problem(item["code"], level, title, message, do, item["path"])
         yield _placed(made, item)
     unread = next((item for item in (report.judgement.unknown if report.judgement else ())), None)
     if unread is not None:
         for item in data["unread"]:
-            made = _problem(unread.code, Level.UNKNOWN, unread.title, item["reason"], "mend the file", item["path"])
+            title, reason, do = tell(unread.title), tell(item["reason"]), tell("mend the file")
+            made = _problem(unread.code, Level.UNKNOWN, title, reason, do, item["path"])
             yield _placed(made, item)
 
 
@@ -149,4 +162,6 @@ def _sentence(text: str) -> str:
     shown = " ".join(text.split())
     if not shown:
         return ""
-    return shown if shown.endswith((".", "!", "?")) else f"{shown}."
+    if shown.endswith((".", "!", "?", "。")):
+        return shown
+    return f"{shown}." if shown[-1].isascii() else f"{shown}。"
