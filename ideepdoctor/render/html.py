@@ -124,13 +124,29 @@ def _in_language(page: Page) -> Page:
             for item in page.found
         ),
         accepted=tuple(tr(line) for line in page.accepted),
-        charts=tuple(replace(item, title=tr(item.title)) for item in page.charts),
-        tables=tuple((name, tr(title), data) for name, title, data in page.tables),
+        charts=tuple(
+            replace(
+                item,
+                title=tr(item.title),
+                tables=tuple(_table(table) for table in item.tables),
+                notes=tuple(tr(note) for note in item.notes),
+            )
+            for item in page.charts
+        ),
+        tables=tuple((name, tr(title), _table(data)) for name, title, data in page.tables),
         output=columns.lines(page.output),
         rest=tuple((tr(name), tr(text)) for name, text in page.rest),
         footer=tr(page.footer),
         words=Words(**words, levels={str(level): tr(str(level)) for level in Level}),
     )
+
+
+def _table(data: Table) -> Table:
+    groups = tuple(
+        replace(group, title=tr(group.title), rows=tuple(tuple(tr(cell) for cell in row) for row in group.rows))
+        for group in data.groups
+    )
+    return replace(data, caption=tr(data.caption), heads=tuple(tr(head) for head in data.heads), groups=groups)
 
 
 def _page(report: Report, fail_on: FailOn) -> Page:
