@@ -7,6 +7,7 @@ standard error, and makes the exit code 3 where the command itself did not fail.
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import stat
 import sys
@@ -28,6 +29,7 @@ def answer(report: Report, output: Output, fail_on: FailOn) -> int:
 
     Files come first: they are whole when the reader of standard output goes away.
     """
+    _buffer()
     report, texts = _texts(report, output, fail_on)
     code = summarize(report, fail_on).exit_code
     failed = int(Exit.COULD_NOT_CHECK) if report.failure is None else code
@@ -120,21 +122,29 @@ def _texts(report: Report, output: Output, fail_on: FailOn) -> tuple[Report, dic
 
 def _filed(name: str, text: str) -> bool:
     """Write one file; False, and a line on standard error, where it cannot be."""
-    path = Path(os.path.realpath(name))
     data = _encoded(text)
     try:
-        mode = path.stat().st_mode if path.exists() else None
+        mode = Path(name).stat().st_mode if Path(name).exists() else None
         if mode is not None and not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
-            with path.open("wb") as stream:  # a pipe or a device is no file that another can take the place of
+            with Path(name).open("wb") as stream:  # a pipe or a device is no file that another can take the place of
                 stream.write(data)
         else:
-            RealSystem().write_file(str(path), data, _new_mode() if mode is None else stat.S_IMODE(mode))
+            whole = os.path.realpath(name)  # the file of a link, not the link
+            RealSystem().write_file(whole, data, _new_mode() if mode is None else stat.S_IMODE(mode))
     except BrokenPipeError:
         return True
     except OSError as error:
         sys.stderr.write(f"{tr('error')}  {tr(f'cannot write {name}: {error.strerror or error}')}\n")
         return False
     return True
+
+
+def _buffer() -> None:
+    """Standard output writes all or raises: under PYTHONUNBUFFERED it writes what a full disk takes, and is content."""
+    stream = sys.__stdout__
+    if stream is not None and sys.stdout is stream and isinstance(stream.buffer, io.RawIOBase):
+        writer = io.BufferedWriter(stream.buffer)
+        sys.stdout = io.TextIOWrapper(writer, stream.encoding, stream.errors, line_buffering=True)
 
 
 def _new_mode() -> int:
