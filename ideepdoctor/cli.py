@@ -683,7 +683,8 @@ def _answered(command: Callable[[], Any], words: list[str]) -> int:
     except typer.TyperException as error:
         from ideepdoctor.terminal import usage_failure
 
-        return usage_failure(error.format_message(), words)
+        understood = getattr(getattr(error, "ctx", None), "command_path", "ideepdoctor")
+        return usage_failure(error.format_message(), words, understood)
     except BrokenPipeError:
         from ideepdoctor.answering import finish_broken_pipe
 

@@ -116,8 +116,14 @@ def _interrupted(_number: int, _frame: object) -> None:
     raise KeyboardInterrupt
 
 
-def usage_failure(message: str, words: list[str]) -> int:
-    """Report a command line that cannot be parsed; in a machine format as a document. Returns the exit code 2."""
+def usage_failure(message: str, words: list[str], command: str = "ideepdoctor") -> int:
+    """Report a command line that cannot be parsed; in a machine format as a document. Returns the exit code 2.
+
+    Args:
+        message: what is wrong.
+        words: the command line.
+        command: as far as it was understood: ``ideepdoctor bench compare``.
+    """
     asked = os.environ.get("IDEEPDOCTOR_FORMAT", "")
     for before, word in zip(["", *words], words, strict=False):
         if before in ("--format", "-f"):
@@ -125,9 +131,8 @@ def usage_failure(message: str, words: list[str]) -> int:
         elif word.startswith(("--format=", "-f")) and not word.startswith("--fail"):
             asked = word.removeprefix("--format=").removeprefix("-f")
     known = Format(asked) if asked in list(Format) else Format.TEXT
-    name = next((word for word in words if not word.startswith("-")), "ideepdoctor")
-    hint = f"see: ideepdoctor {name} --help" if name != "ideepdoctor" else "see: ideepdoctor --help"
-    report = Report(name, failure=Failure("usage", message, hint, int(Exit.USAGE)))
+    name = command.removeprefix("ideepdoctor ")
+    report = Report(name, failure=Failure("usage", message, f"see: {command} --help", int(Exit.USAGE)))
     _log_usage(report, words)
     return answer(report, Output(known), FailOn.ERROR)
 

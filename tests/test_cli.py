@@ -85,6 +85,20 @@ def test_a_usage_error_is_one_document_with_a_hint_and_exit_code_2(words, tmp_pa
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("words", "command"),
+    [
+        (("bnch",), "ideepdoctor"),
+        (("--log-file", "x", "diagnose", "--nothing"), "ideepdoctor diagnose"),
+        (("bench", "compare"), "ideepdoctor bench compare"),
+        (("diagnose", "--also", "text"), "ideepdoctor diagnose"),
+    ],
+)
+def test_a_usage_error_names_the_help_of_the_command_that_was_meant(words, command, tmp_path):
+    done = run(*words, cwd=tmp_path)
+    assert (done.returncode, done.stderr.splitlines()[-1].split(maxsplit=1)[1]) == (2, f"see: {command} --help")
+
+
 def test_a_usage_error_in_text_goes_to_standard_error_alone(tmp_path):
     done = run("diagnose", "--python", str(tmp_path))
     assert (done.returncode, done.stdout) == (2, "")
