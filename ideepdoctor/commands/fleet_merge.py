@@ -112,7 +112,7 @@ def _outliers(outliers: list[Mapping[str, Any]]) -> Iterator[Finding]:
             found=f"{hosts}: {found}",
             needed=usual,
             consequence="a job that runs on many hosts fails, or is slow, or gets other numbers there",
-            next_step="ideepdoctor diff A.json B.json, with the facts of one of them and of one of its twins",
+            next_step="ideepdoctor diff TWIN.json HOST.json, with the reports of one of its twins and of it",
             item=item,
         )
 

@@ -97,7 +97,7 @@ class IDP003(Page):
         Of many machines that should be alike, the odd one is where a job crashes, is slow, or gets other numbers.
 
     How to fix
-        `ideepdoctor diff` of the facts of the odd host and of one of its twins says everything that they differ in.
+        `ideepdoctor diff` of the reports of one of its twins and of the odd host says everything that they differ in.
 
     References
         `ideepdoctor explain IDP004` for hosts that are slower.

@@ -115,6 +115,18 @@ def _at(document: Mapping[str, Any], day: str) -> dict[str, Any]:
     return made
 
 
+def write_example(folder: Path) -> None:
+    """The fleet that the README shows: 120 hosts of one kind, of which a few are odd."""
+    odd = {17: "other library", 40: "old NumPy", 41: "old NumPy", 64: "unreachable", 90: "slow", 101: "threads"}
+    random_ = random.Random(11)
+    random_.random = lambda: 0.0  # type: ignore[method-assign]  # one kind of machine
+    folder.mkdir(parents=True)
+    for number in range(1, 121):
+        name = f"node{number:03d}"
+        (folder / f"{name}.json").write_bytes(_text(report(name, odd.get(number, "healthy"), random_)))
+    (folder / "node120.json").write_bytes(damage("cut"))
+
+
 def damage(how: str) -> bytes:
     """A file that is no report of a host."""
     whole = _made("healthy", True).encode()
