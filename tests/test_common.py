@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import io
 import json
 import os
 import re
@@ -23,9 +24,10 @@ from ideepdoctor.cli_common import COMMON, SECTION, Common, CommonTyper, common
 from ideepdoctor.logfile import LogFile
 from ideepdoctor.masks import HIDDEN, Mask, is_secret
 from ideepdoctor.render.details import Details
+from ideepdoctor.render.progress import Lines
 from ideepdoctor.system import RealSystem
 from ideepdoctor.trail import listening, tell, timed
-from ideepdoctor.watched import WatchedSystem
+from ideepdoctor.watched import WatchedProgress, WatchedSystem
 
 ROOT = Path(__file__).parents[1]
 HOST = str(ROOT / "tests" / "hosts" / "py311-nothing.json")
@@ -362,6 +364,27 @@ def test_every_way_to_start_a_process_is_told(tmp_path: Path) -> None:
     ]
     assert [data.get("timed_out") for _, data in told if data["argv"][0] == "sleep"] == [None, True]
     assert sum(name.endswith("process-start") for name, _ in told) == len(ends)
+
+
+def test_steps_are_told_with_what_they_took_and_handed_on() -> None:
+    shown, told = io.StringIO(), []
+    progress = WatchedProgress(Lines(shown, details=True))
+    with listening(lambda level, event, data: told.append((level, event, data.get("title") or data.get("name")))):
+        progress.step(1, 2, "make")
+        progress.detail("a line of the installer")
+        progress.step(2, 2, "prove")
+        progress.note("kept")
+        progress.close()
+        progress.close()
+    assert told == [
+        ("info", "step", "make"),
+        ("debug", "detail", None),
+        ("debug", "stage", "make"),
+        ("info", "step", "prove"),
+        ("info", "note", None),
+        ("debug", "stage", "prove"),
+    ]
+    assert shown.getvalue() == "[1/2] make\n      a line of the installer\n[2/2] prove\nkept\n"
 
 
 def test_what_details_say_at_each_level() -> None:
