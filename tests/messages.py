@@ -30,10 +30,18 @@ UNREAD_NAMES = frozenset(
     {"reproduction", "overlay", "source", "pattern", "PATTERN", "argv", "__all__", "log", "envvar"}
 )
 UNREAD_FILES = frozenset(
-    {"facts/vocabulary.py", "rules/signature_table.py", "locale/", "payload/certify_cases.py", "payload/libraries.py"}
+    {
+        "cli_shells.py",
+        "facts/vocabulary.py",
+        "rules/signature_table.py",
+        "locale/",
+        "payload/certify_cases.py",
+        "payload/libraries.py",
+    }
+    | {"render/man.py", "model/manual.py"}  # a manual page is English
 )
 _UNREAD = re.compile(
-    r"^(bold|dim) |^(SELECT|INSERT|CREATE|PRAGMA|DELETE) |^ideepdoctor( [a-z\d-]+)+( --[a-z-]+)*$"
+    r"^(bold|dim) |^(SELECT|INSERT|CREATE|PRAGMA|DELETE) |^ideepdoctor( [a-z\d-]+| \{\w+\}| IDP\d+| --[a-z-]+)+$"
     r"|^(import|from|export) \S+$|^(import|from) [\w, ]+;|\\[bds.(]|\(\?[:imP]|^[\w, ]+(\|[\w ]+)+$"
 )
 """Styles of rich, SQL, a command alone, programs, regular expressions."""
