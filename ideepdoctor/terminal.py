@@ -158,7 +158,7 @@ def _session(output: Output, progress: Progress) -> Session:
     from ideepdoctor.watched import WatchedSystem
 
     return Session(
-        system=WatchedSystem() if output.watched else RealSystem(),
+        system=WatchedSystem(stays=output.log_file is not None) if output.watched else RealSystem(),
         environ=os.environ,
         cwd=_cwd(),
         progress=progress,

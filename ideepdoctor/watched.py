@@ -13,7 +13,14 @@ from ideepdoctor.treatment.progress import Progress
 
 
 class WatchedSystem(RealSystem):
-    """The machine itself; each process is told when it starts and when it has ended."""
+    """The machine itself; each process is told when it starts and when it has ended.
+
+    Args:
+        stays: whether this process waits for a program that it shall become, so that its end can be told.
+    """
+
+    def __init__(self, *, stays: bool = False) -> None:
+        self._stays = stays
 
     def run(self, argv: Sequence[str], **how: Any) -> Completed:
         """See ``System.run``."""
@@ -37,7 +44,9 @@ class WatchedSystem(RealSystem):
         return _WatchedDialogue(talk, told)
 
     def become(self, argv: Sequence[str], env: Mapping[str, str]) -> NoReturn:
-        """See ``System.become``: nothing more is told of it."""
+        """See ``System.become``; where nobody stays to see it, the end of the program is not told."""
+        if self._stays:
+            self.end_as(self.attend(argv, env).returncode)
         told = _Told(argv, becomes=True)
         try:
             super().become(argv, env)

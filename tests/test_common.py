@@ -366,6 +366,14 @@ def test_every_way_to_start_a_process_is_told(tmp_path: Path) -> None:
     assert sum(name.endswith("process-start") for name, _ in told) == len(ends)
 
 
+@pytest.mark.parametrize(("program", "code"), [("sys.exit(7)", 7), ("os.kill(os.getpid(), 9)", -9)])
+def test_the_end_of_a_program_that_is_run_is_in_the_log(tmp_path: Path, program: str, code: int) -> None:
+    words = ("-c", f"import os, sys; {program}")
+    done = run("run", "--python", sys.executable, "--log-file", "log", "--", sys.executable, *words, cwd=tmp_path)
+    ends = [line for line in lines_of(tmp_path / "log") if line["event"] == "process-end"]
+    assert (done.returncode, ends[-1]["exit_code"], ends[-1]["argv"][-2:]) == (code, code, list(words))
+
+
 def test_steps_are_told_with_what_they_took_and_handed_on() -> None:
     shown, told = io.StringIO(), []
     progress = WatchedProgress(Lines(shown, details=True))
