@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from ideepdoctor import __version__
 from ideepdoctor.fleet.names import natural, unfold
+from ideepdoctor.locale import translating
 from ideepdoctor.model.report import Report
 from ideepdoctor.model.summary import FailOn, Status, summarize
 from ideepdoctor.model.words import counted
+from ideepdoctor.render.fleet_page import Cell, Column, Group, Page, Row, in_language
 from ideepdoctor.render.fleet_words import (
     STATE_WORDS,
     difference_lines,
@@ -48,73 +49,10 @@ _WORDS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
-    """A column of the map."""
-
-    label: str
-    title: str
-
-
-@dataclass(frozen=True, slots=True)
-class Cell:
-    """A cell: class of its colour, what it shows, and what that means; all empty: nothing is the matter."""
-
-    kind: str = ""
-    text: str = ""
-    title: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """A host, or a group of hosts."""
-
-    label: str
-    hosts: str
-    state: str
-    words: str
-    cells: tuple[Cell, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Group:
-    """Hosts with the same causes; a cause: severity, head, rows of name, text and whether that is code."""
-
-    number: int
-    title: str
-    state: str
-    hosts: str
-    causes: tuple[tuple[str, str, tuple[tuple[str, str, bool], ...]], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Page:
-    """The whole page."""
-
-    title: str
-    subject: str
-    verdict: str
-    edge: str
-    by_host: bool
-    columns: tuple[Column, ...]
-    rows: tuple[Row, ...]
-    left_out: str
-    meaning: tuple[tuple[str, str, str], ...]
-    groups: tuple[Group, ...]
-    outliers: tuple[tuple[str, str, tuple[str, ...]], ...]
-    slower: tuple[tuple[str, str, tuple[str, ...]], ...]
-    notes: tuple[tuple[str, str], ...]
-    splits: tuple[str, ...]
-    kinds: tuple[tuple[str, str], ...]
-    skipped: tuple[tuple[str, str], ...]
-    older: tuple[tuple[str, str, str], ...]
-    footer: str
-    lang: str = "en"
-
-
 def render(report: Report, fail_on: FailOn = FailOn.ERROR) -> str:
-    """The page."""
-    return filled("fleet.html.j2", _page(report, fail_on), COLOURS)
+    """The page, in the language in use."""
+    page = _page(report, fail_on)
+    return filled("fleet.html.j2", in_language(page) if translating() else page, COLOURS)
 
 
 def _page(report: Report, fail_on: FailOn) -> Page:
