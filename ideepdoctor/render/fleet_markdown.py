@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ideepdoctor import __version__
+from ideepdoctor.locale import tr
 from ideepdoctor.model.report import Report
 from ideepdoctor.model.summary import FailOn, summarize
 from ideepdoctor.model.words import counted
@@ -31,11 +32,17 @@ def render(report: Report, fail_on: FailOn = FailOn.ERROR) -> str:
     files, hosts = fleet["files"], fleet["hosts"]
     summary = summarize(report, fail_on)
     lines = [
-        f"## ideepdoctor {escaped(report.command)}: {state_counts(hosts)}",
+        f"## ideepdoctor {escaped(report.command)}: {tr(state_counts(hosts))}",
         "",
-        f"{counted(hosts['total'], 'host')} · {counted(files['read'], 'file')} read, {files['older']} older, "
-        f"{files['skipped']} skipped · {twins_words(fleet['twins'])} · ideepdoctor {__version__} · "
-        f"exit code {summary.exit_code}",
+        " · ".join(
+            (
+                tr(counted(hosts["total"], "host")),
+                tr(f"{counted(files['read'], 'file')} read, {files['older']} older, {files['skipped']} skipped"),
+                tr(twins_words(fleet["twins"])),
+                f"ideepdoctor {__version__}",
+                f"{tr('exit code')} {summary.exit_code}",
+            )
+        ),
         "",
         *_failure(report),
         *_groups(fleet),
@@ -44,7 +51,7 @@ def render(report: Report, fail_on: FailOn = FailOn.ERROR) -> str:
         *_table(
             "Skipped files",
             ("file", "reason"),
-            [(code(item["file"]), escaped(item["reason"])) for item in fleet["skipped"]],
+            [(code(item["file"]), escaped(tr(item["reason"]))) for item in fleet["skipped"]],
         ),
         *_table(
             "Older reports",
@@ -57,7 +64,7 @@ def render(report: Report, fail_on: FailOn = FailOn.ERROR) -> str:
 
 def _failure(report: Report) -> list[str]:
     failure = report.failure
-    return [] if failure is None else [f"**{escaped(failure.code)}: {escaped(failure.message)}**", ""]
+    return [] if failure is None else [f"**{escaped(failure.code)}: {escaped(tr(failure.message))}**", ""]
 
 
 def _groups(fleet: Mapping[str, Any]) -> list[str]:
@@ -65,27 +72,27 @@ def _groups(fleet: Mapping[str, Any]) -> list[str]:
     rows = []
     for group in fleet["groups"]:
         told = [_cause(causes[key]) for key in group["causes"]]
-        state = escaped(STATE_WORDS[group["state"]])
+        state = escaped(tr(STATE_WORDS[group["state"]]))
         rows.append((str(group["count"]), state, _hosts(group["hosts"]), "<br>".join(told)))
     return _table("Groups", ("number", "state", "hosts", "cause"), rows)
 
 
 def _cause(cause: Mapping[str, Any]) -> str:
     if cause["severity"] == "failed":
-        return escaped(found_words(cause))
-    head = f"{cause['severity']} {escaped(cause['code'])} {escaped(cause['title'])}"
-    step = f" {code(cause['next_step'])}" if cause["next_step"] else ""
-    return f"**{head}**: {escaped(found_words(cause))}{step}"
+        return escaped(tr(found_words(cause)))
+    head = f"{tr(cause['severity'])} {escaped(cause['code'])} {escaped(tr(cause['title']))}"
+    step = f" {code(tr(cause['next_step']))}" if cause["next_step"] else ""
+    return f"**{head}**: {escaped(tr(found_words(cause)))}{step}"
 
 
 def _outliers(items: list[Mapping[str, Any]]) -> Iterator[tuple[str, ...]]:
     for item in items:
-        yield _hosts(item["hosts"]), "<br>".join(escaped(line) for line in difference_lines(item, details=True))
+        yield _hosts(item["hosts"]), "<br>".join(escaped(tr(line)) for line in difference_lines(item, details=True))
 
 
 def _slower(items: list[Mapping[str, Any]]) -> Iterator[tuple[str, ...]]:
     for item in items:
-        yield code(item["host"]), "<br>".join(escaped(line) for line in slow_lines(item))
+        yield code(item["host"]), "<br>".join(escaped(tr(line)) for line in slow_lines(item))
 
 
 def _hosts(folded: str) -> str:
@@ -97,11 +104,11 @@ def _hosts(folded: str) -> str:
 def _table(title: str, heads: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> list[str]:
     if not rows:
         return []
-    more = [f"{counted(len(rows) - _MOST, 'row')} more, not shown here.", ""] if len(rows) > _MOST else []
+    more = [tr(f"{counted(len(rows) - _MOST, 'row')} more, not shown here."), ""] if len(rows) > _MOST else []
     return [
-        f"### {title}",
+        f"### {tr(title)}",
         "",
-        f"| {' | '.join(heads)} |",
+        f"| {' | '.join(map(tr, heads))} |",
         f"|{'---|' * len(heads)}",
         *(f"| {' | '.join(row)} |" for row in rows[:_MOST]),
         "",
