@@ -57,6 +57,8 @@ def files_of(words: Sequence[str], cwd: str) -> Iterator[File]:
     """
     for word in words:
         if word == "-":
+            if sys.stdin is None:
+                raise UsageError("standard input is closed: there are no names to read", hint="@LIST: a file of names")
             yield from (file for name in _names(sys.stdin.buffer, "standard input") for file in _found(name, cwd))
         elif word.startswith("@"):
             with _opened(Path(cwd, word[1:])) as stream:

@@ -150,6 +150,15 @@ def test_speeds_that_are_none_are_left_out():
     assert bad.measures == ()
 
 
+def test_a_step_of_bench_is_a_speed():
+    step = {"engine": "ideep", "subject": "alexnet, batch 8", "threads": 2, "seconds": 0.25, "low": 0.2, "high": 0.3}
+    found = features_of(facts_on(HOST, {"bench": {"steps": [step, {**step, "seconds": 0.0}]}}), None, "a")
+    assert found is not None
+    assert [(item.what, item.unit, item.value) for item in found.measures] == [
+        ("ideep, alexnet, batch 8", "steps/s", 4)
+    ]
+
+
 def test_an_unknown_processor_has_no_twins():
     assert features_of(facts_on(HOST, {"cpu": {"model_name": None, "vendor": None}}), None, "a") is None
     assert features_of(facts_on(HOST, {"packages": None}), None, "a") is None

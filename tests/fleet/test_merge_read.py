@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from ideepdoctor.errors import UsageError
 from ideepdoctor.fleet.merge_files import files_of, host_of, read_file
 from ideepdoctor.fleet.read import HostReport, Unreadable, parse_host
 from ideepdoctor.model.report import Failure, Report
@@ -160,7 +161,7 @@ def test_a_file_is_of_the_host_that_it_is_called_after(path: str, host: str):
     assert host_of(Path(path)) == host
 
 
-def test_folders_lists_and_files_are_found_once_each(tmp_path, monkeypatch):
+def test_folders_lists_and_files_are_found_in_their_order(tmp_path):
     (tmp_path / "d" / "e").mkdir(parents=True)
     (tmp_path / "d" / ".hidden").mkdir()
     for name in ("d/b.json", "d/a.json", "d/e/c.json", "d/notes.txt", "d/.hidden/x.json", "one"):
@@ -170,6 +171,12 @@ def test_folders_lists_and_files_are_found_once_each(tmp_path, monkeypatch):
     assert [file.shown for file in files_of(["d"], str(tmp_path))] == ["d/a.json", "d/b.json", "d/e/c.json"]
     assert [file.shown for file in files_of(["@lines"], str(tmp_path))] == ["one", "d/a.json", "d/b.json", "d/e/c.json"]
     assert [file.shown for file in files_of(["@nuls"], str(tmp_path))] == ["d/e/c.json", "one"]
+
+
+def test_a_standard_input_that_is_closed_is_one_error(monkeypatch, tmp_path):
+    monkeypatch.setattr("sys.stdin", None)
+    with pytest.raises(UsageError, match="standard input is closed"):
+        list(files_of(["-"], str(tmp_path)))
 
 
 def test_what_cannot_be_read_is_told_without_waiting_for_it(tmp_path):
