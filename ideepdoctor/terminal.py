@@ -63,7 +63,9 @@ def run(name: str, command: Callable[[Session], Report], output: Output) -> NoRe
 
         known = _accepted(name, output)
         session = _session(output, progress)
-        report = replace(command(session), project=project_of(session.cwd, os.environ))
+        # Where a project lies is nothing for strangers.
+        project = None if name == "report" else project_of(session.cwd, os.environ)
+        report = replace(command(session), project=project)
         report = report if known is None else _without(report, known, progress)
     except DoctorError as error:
         witness.failed(error)

@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 from ideepdoctor.commands.session import Session, TargetOptions, examine, find_target, judge_all, persons
 from ideepdoctor.errors import UsageError
 from ideepdoctor.facts.serialize import facts_to_json, load_facts
 from ideepdoctor.facts.share import shareable
+from ideepdoctor.model.facts import Facts
 from ideepdoctor.model.report import Report
 from ideepdoctor.render.markdown import render
+
+_NAMING = (
+    *("USER", "LOGNAME", "USERNAME", "SUDO_USER", "EMAIL", "GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "SLURM_JOB_USER"),
+    *("HOSTNAME", "HOST", "COMPUTERNAME", "SLURM_NODELIST", "SLURM_JOB_NODELIST", "SLURMD_NODENAME"),
+    *("SLURM_SUBMIT_HOST", "PBS_O_HOST", "SSH_CONNECTION", "KUBERNETES_SERVICE_HOST"),
+)
+"""Variables whose values are names of persons and hosts."""
+_MOST_NAMES = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +60,9 @@ def report(session: Session, options: ReportOptions) -> Report:
         target = find_target(session, options.target)
         facts = examine(session, target)
     clean = facts
+    names = names_of(session.environ, facts)
     for person in persons(session, target):
-        clean = shareable(clean, home=person.home, user=person.user, host=person.host)
+        clean = shareable(clean, home=person.home, user=person.user, host=person.host, names=names)
     judged = Report("diagnose", facts=clean, judgement=judge_all(clean))
     data = facts_to_json(clean)
     text = _markdown(judged, data)
@@ -66,6 +78,20 @@ def report(session: Session, options: ReportOptions) -> Report:
         raise UsageError(f"cannot write {where}: {error.strerror}", hint="choose another --share FILE") from error
     note = f"written: {where}\nnothing in it tells who or where you are; look once more before you send it\n"
     return Report("report", text=note, extra={"share": _data(str(where), data)})
+
+
+def names_of(environ: Mapping[str, str], facts: Facts) -> tuple[str, ...]:
+    """Names of persons and hosts that variables of the doctor and the target's address tell."""
+    from ideepdoctor.fleet.names import unfold
+
+    found = [facts.target.address.partition(":")[2], *facts.target.transport[1:]]
+    for name in _NAMING:
+        value = environ.get(name, "")
+        try:
+            found += [value, *islice(unfold(value), _MOST_NAMES)]
+        except ValueError:  # brackets that fold nothing
+            found.append(value)
+    return tuple(word for word in found if not word.startswith("-"))
 
 
 def _seen(session: Session, text: str) -> bool:

@@ -10,7 +10,7 @@ from typing import Any, cast
 from ideepdoctor.model.facts import Facts
 
 _CREDENTIALS = re.compile(r"\b([A-Za-z][A-Za-z0-9+.-]*://)[^/\s@]+@")
-_NOBODY = frozenset({"", "root", "user", "localhost"})
+NOBODY = frozenset({"", "root", "user", "localhost"})
 """Names that tell nothing; "root" is a folder's and an option's name besides."""
 
 
@@ -39,7 +39,7 @@ def redact_text(text: str, *, home: str, user: str, host: str) -> str:
         return text
     short = host.partition(".")[0]
     for name, stand_in in ((host, "HOST"), (short, "HOST"), (user, "USER")):
-        if name not in _NOBODY:
+        if name not in NOBODY:
             text = re.sub(rf"(?<![A-Za-z0-9_]){re.escape(name)}(?![A-Za-z0-9_])", stand_in, text)
     return text
 

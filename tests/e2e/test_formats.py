@@ -169,7 +169,7 @@ def test_axe_has_no_complaint_and_nothing_hangs_over_an_edge(tmp_path: Path):
         where = (Path(item["file"]).name, item["width"], item["scheme"])
         assert (where, item["violations"], item["problems"]) == (where, [], [])
         assert (where, item["over"]) == (where, 0)
-        assert item["passes"] > 20, "axe looked at something"
+        assert item["passes"] > 10, "axe looked at something"
     assert len({item["ground"] for item in found}) == 2, "light and dark have grounds of their own"
 
 
@@ -182,7 +182,7 @@ def test_axe_complains_where_there_is_something_to_complain_of(tmp_path: Path):
 
 @pytest.mark.slow
 def test_a_page_works_by_keys_alone(tmp_path: Path):
-    found = browsed({"many": render(many(200)), "smoke": render(REPORTS["smoke"]())}, tmp_path, word="ideep_")
+    found = browsed({"many": render(many(200)), "smoke": render(REPORTS["smoke"]())}, tmp_path, word="use_ideep")
     for item in found:
         assert item["link"] == "#findings"
         assert all(stop["outlined"] for stop in item["tabs"]), "what has the focus is seen to have it"
