@@ -44,7 +44,7 @@ COPY --from=compile /wheels /wheels
 RUN --mount=type=cache,target=/root/.cache,sharing=locked \
     IDEEPDOCTOR_INDEX_URL="$INDEX_URL" UV_COMPILE_BYTECODE=1 UV_LINK_MODE=copy CI=true \
     /opt/doctor/bin/ideepdoctor setup --python /usr/local/bin/python[= python =] --env /opt/ideep \
-        --chainer [= stack.chainer =] --wheelhouse /wheels --no-tune \
+        --chainer [= stack.chainer =] --build --wheelhouse /wheels --no-tune \
     && /opt/ideep/bin/python -c "import glob, json; \
 print(*json.load(open(*glob.glob('/opt/ideep/lib/python*/site-packages/ideep4py-*/ideepdoctor-build.json')))['cpu_flags'])" \
         > /opt/ideep/cpu_flags
