@@ -15,14 +15,14 @@ from dataclasses import dataclass, field
 VERBATIM = frozenset({"line", "path", "source_line"})
 """Values that are quoted: lines of programs and logs, and paths."""
 FIELD = re.compile(r"(?<!\{)\{(\w+)\}")
-_WORD = re.compile(r"[A-Za-z][A-Za-z'-]+")
+_WORD = re.compile(r"[A-Za-z]{2,}")
 _SEPARATORS = ("\n", ". ", "; ", " - ", ": ", ", ", " (")
 """Where a text is cut into pieces, the widest first."""
 _BETWEEN = re.compile("|".join(re.escape(mark) for mark in _SEPARATORS))
 _MOST_PLACES = 12
-_NUMBER = r"[\d.]+"
-"""What stands for ``{count}``: the numbers of ``model.words.counted``."""
-_PATH = r"(?:(?!; |: |, ).)*?"
+NUMBERS = ("count", "line_number", "index")
+_FORMS = {"path": r"(?:(?!; |: |, ).)*?", **dict.fromkeys(NUMBERS, r"[\d.]+")}
+"""What values of these names look like; those of other names look like anything."""
 _DEEPEST = 6
 _LONGEST = 4000
 """Characters; what is longer is nobody's sentence."""
@@ -115,13 +115,16 @@ class Translator:
         """The translation of several messages in a row; None where none of the pieces has one."""
         for found in list(_BETWEEN.finditer(text))[:_MOST_PLACES]:
             # Some messages begin or end with the mark between them: ", and 3 more"; "also possible:".
-            tail = self._whole(text[found.start() :].strip(), depth + 1)
-            if tail is not None:
-                return self._text(text[: found.start()], depth + 1) + (" " if tail[0] == "(" else "") + tail
             if found[0] == ": ":
                 head = self._whole(text[: found.start() + 1], depth + 1)
                 if head is not None:
                     return f"{head} {self._text(text[found.end() :], depth + 1)}"
+            tail = self._whole(text[found.start() :].strip(), depth + 1)
+            if tail is not None:
+                return self._text(text[: found.start()], depth + 1) + (" " if tail[0] == "(" else "") + tail
+            tail = self._whole(text[found.end() :], depth + 1) if found[0] != " (" else None
+            if tail is not None:
+                return _joined([self._text(text[: found.start()], depth + 1), tail], found[0])
         for separator in _SEPARATORS:
             if separator not in text:
                 continue
@@ -169,7 +172,7 @@ def _own_words(message: str) -> set[str]:
 def _compiled(message: str, translation: str) -> _Template:
     parts, end = [], 0
     for found in FIELD.finditer(message):
-        value = {"count": _NUMBER, "path": _PATH}.get(found[1], ".*?")
+        value = _FORMS.get(found[1], ".*?")
         parts += [re.escape(_bare(message[end : found.start()])), f"(?P<{found[1]}>{value})"]
         end = found.end()
     parts.append(re.escape(_bare(message[end:])))
