@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+import os
 from datetime import date
 
 import pytest
 
-from ideepdoctor.commands.settings import accepted
+from ideepdoctor import __version__
+from ideepdoctor.commands.settings import accepted, project_of
 from ideepdoctor.errors import UsageError
 from ideepdoctor.facts.serialize import load_facts
 from ideepdoctor.model.accept import fingerprints
 from ideepdoctor.model.findings import Finding, Judgement, NotKnown, Severity
+from ideepdoctor.model.project import Project
 from ideepdoctor.model.report import Report
 from ideepdoctor.render.json import render
 
@@ -122,11 +125,48 @@ def test_the_settings_name_a_baseline_beside_them_and_the_option_another(tmp_pat
         ("[]", "no report"),
         ('{"schema": "other"}', "no report"),
         ('{"schema": "ideepdoctor-report", "findings": [{"code": "IDP305"}]}', "without fingerprints"),
+        ('{"schema": "ideepdoctor-report", "findings": 7}', "damaged"),
+        ('{"schema": "ideepdoctor-report", "findings": ["IDP305"]}', "damaged"),
+        ('{"schema": "ideepdoctor-report", "schema_version": "2"}', "another kind of doctor: schema_version 2"),
+        ('{"schema": "ideepdoctor-report", "schema_version": 2}', "another kind of doctor: schema_version 2"),
+        ('{"schema": "ideepdoctor-report", "error": {"code": "busy"}}', "a run that failed"),
+        ('{"schema": "ideepdoctor-facts"}', "no report"),
+        ('{"schema": "ideepdoctor-report", "findings": [', "damaged, or no JSON"),
+        (b"\xff\xfe\x00", "damaged, or no JSON"),
+        ("[" * 100_000, "damaged, or no JSON"),
     ],
 )
 def test_a_baseline_that_is_none_is_refused(tmp_path, text, word):
     if text is not None:
-        (tmp_path / "base.json").write_text(text)
+        (tmp_path / "base.json").write_bytes(text if isinstance(text, bytes) else text.encode())
     error = refused(tmp_path, baseline="base.json")
     assert word in error.message
     assert "--format json" in error.hint
+
+
+def test_a_baseline_tells_who_made_it_and_for_what(tmp_path):
+    known = accepted(str(tmp_path), {}, report_file(tmp_path)).baseline
+    assert known is not None
+    assert (known.command, known.made_by, known.made_for) == ("diagnose", __version__, "/home/user/ideep/bin/python")
+    (tmp_path / "odd.json").write_text(json.dumps({"schema": "ideepdoctor-report", "tool": 3, "target": None}))
+    odd = accepted(str(tmp_path), {}, "odd.json").baseline
+    assert odd is not None
+    assert (odd.command, odd.made_by, odd.made_for) == ("", "", "")
+
+
+@pytest.mark.parametrize(
+    ("variables", "below", "root"),
+    [
+        ({}, "a/b", "top"),
+        ({}, "../beside", ""),
+        ({"GITHUB_WORKSPACE": "top/a"}, "a/b", "top/a"),
+        ({"CI_PROJECT_DIR": "top"}, "a", "top"),
+        ({"CI_PROJECT_DIR": "beside"}, "a", "top"),
+        ({"CI_PROJECT_DIR": ""}, "a", "top"),
+    ],
+)
+def test_a_project_is_the_repository_or_the_checkout_of_a_job(tmp_path, variables, below, root):
+    (tmp_path / "top" / ".git").mkdir(parents=True)
+    environ = {name: str(tmp_path / value) if value else "" for name, value in variables.items()}
+    cwd = os.path.normpath(tmp_path / "top" / below)
+    assert project_of(cwd, environ) == Project(cwd, str(tmp_path / root) if root else "")

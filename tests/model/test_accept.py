@@ -9,8 +9,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ideepdoctor.model.accept import Accepted, Baseline, Ignore, accept, fingerprints, unused
-from ideepdoctor.model.findings import Evidence, Finding, Judgement, NotKnown, Severity
+from ideepdoctor import __version__
+from ideepdoctor.model.accept import (
+    IN_BASELINE,
+    Accepted,
+    Baseline,
+    Ignore,
+    accept,
+    compared,
+    fingerprints,
+    unused,
+)
+from ideepdoctor.model.findings import Evidence, Finding, Judgement, NotKnown, Severity, Suppressed
+from ideepdoctor.model.project import Project
 
 TODAY = date(2026, 11, 30)
 
@@ -107,3 +118,36 @@ def test_nothing_is_lost(codes, ignored):
     done = accept(given_, Accepted(tuple(Ignore(code, "r") for code in sorted(ignored))), TODAY)
     assert sorted([item.code for item in done.findings] + [item.code for item in done.suppressed]) == sorted(codes)
     assert not {item.code for item in done.findings} & ignored
+
+
+def test_a_finding_of_the_project_is_the_same_in_another_checkout():
+    def prints(root):
+        inside = finding(path=f"{root}/env/lib.so", found=f"{root}/env/lib.so is damaged")
+        return fingerprints([inside, finding(path="/usr/lib/lib.so")], Project(f"{root}/src", root))
+
+    assert prints("/builds/7/team/app") == prints("/home/jane/app")
+    assert prints("/builds/7/team/app") != prints("")
+    relative = fingerprints([finding(path="a.py")], Project("/app/src", "/app"))
+    assert relative == fingerprints([finding(path="/app/src/a.py")], Project("/app", "/app"))
+
+
+@pytest.mark.parametrize(
+    ("changes", "command", "python", "said"),
+    [
+        ({}, "diagnose", "/a/python", []),
+        ({"made_by": "0.0.1"}, "diagnose", "/a/python", ["made by ideepdoctor 0.0.1, this is"]),
+        ({}, "diagnose", "/b/python", ["of another environment, /a/python"]),
+        ({}, "lint", "", ["made by ideepdoctor diagnose: it knows nothing of what ideepdoctor lint finds"]),
+        ({"fingerprints": frozenset("ab")}, "diagnose", "/a/python", ["1 of 2 findings in the baseline base.json"]),
+        ({"fingerprints": frozenset("ab")}, "smoke", "/a/python", []),
+        ({"made_for": "", "command": "", "made_by": ""}, "diagnose", "/b/python", []),
+    ],
+)
+def test_a_baseline_says_why_it_may_not_fit(changes, command, python, said):
+    base = Baseline("base.json", frozenset("a"), "diagnose", __version__, "/a/python")
+    known = Suppressed("IDP401", Severity.ERROR, "x", "y", IN_BASELINE, "a")
+    told = compared(replace(base, **changes), Judgement(suppressed=(known,)), command, python)
+    assert len(told["doubts"]) == len(said)
+    for doubt, words in zip(told["doubts"], said, strict=True):
+        assert words in doubt
+    assert told["met"] == 1

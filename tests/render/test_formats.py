@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
+from urllib.parse import unquote
 
 import pytest
 from hypothesis import given
@@ -14,19 +16,23 @@ from sarif_pydantic import Sarif
 
 from ideepdoctor.commands.lint import LintOptions, lint_sources
 from ideepdoctor.commands.session import Session
-from ideepdoctor.facts.serialize import load_facts
+from ideepdoctor.facts.serialize import facts_from_json, facts_to_json, load_facts
 from ideepdoctor.model.findings import Evidence, Finding, FixSafety, Judgement, NotKnown, Severity, Suppressed
 from ideepdoctor.model.findings import Skipped as SkippedRule
+from ideepdoctor.model.project import Project
 from ideepdoctor.model.report import Failure as Ended
 from ideepdoctor.model.report import Report
 from ideepdoctor.model.summary import FailOn
 from ideepdoctor.options import Format
 from ideepdoctor.render.formats import renderer
 from ideepdoctor.render.problems import Level, problems
+from ideepdoctor.rules import RULES
 from ideepdoctor.rules.base import Rule
 from ideepdoctor.rules.engine import judge
+from ideepdoctor.rules.overlay import apply
 from ideepdoctor.treatment.progress import Quiet
 from tests.doubles import FakeSystem
+from tests.formats import READ
 
 HOSTS = Path(__file__).parents[1] / "hosts"
 MACHINES = tuple(item for item in Format if item.for_machines)
@@ -63,8 +69,6 @@ def session(folder: Path) -> Session:
 
 
 def reports() -> dict[str, Report]:
-    from ideepdoctor.rules import RULES
-
     return {
         "healthy": report(judgement=judge(facts(), RULES)),
         "findings": report(
@@ -142,12 +146,15 @@ def test_junit_has_an_error_for_what_could_not_be_decided(broken):
 
 
 def test_gitlab_wants_a_path_a_line_and_a_fingerprint_of_every_issue(kind):
-    issues = json.loads(renderer(Format.GITLAB)(reports()[kind], FailOn.ERROR))
-    assert len({item["fingerprint"] for item in issues}) == len(issues) == len(problems(reports()[kind]))
-    for item in issues:
-        assert {"description", "check_name", "fingerprint", "severity", "location"} <= item.keys()
-        assert item["severity"] in ("info", "minor", "major", "critical", "blocker")
-        assert item["location"]["path"] and item["location"]["lines"]["begin"] >= 1
+    issues = READ[Format.GITLAB](renderer(Format.GITLAB)(reports()[kind], FailOn.ERROR))
+    assert len(issues) == len(problems(reports()[kind]))
+
+
+def test_json_and_json_lines_are_read_by_the_schema_and_line_by_line(kind):
+    told = READ[Format.JSON](renderer(Format.JSON)(reports()[kind], FailOn.ERROR))
+    lines = READ[Format.JSONL](renderer(Format.JSONL)(reports()[kind], FailOn.ERROR))
+    assert told["summary"].items() <= lines[-1].items()
+    assert len(lines) - 1 == len(told["findings"]) + len(told["unknown"]) + (told["error"] is not None)
 
 
 COMMAND = re.compile(r"::(error|warning|notice) [a-z]+=[^,\n]*(,[a-z]+=[^,\n]*)*::.+")
@@ -180,6 +187,74 @@ def test_github_marks_the_file_and_line_of_a_program(tmp_path):
     assert f"file={str(program).replace(',', '%2C')},line={found[0].line}" in text
     region = json.loads(renderer(Format.SARIF)(made, FailOn.ERROR))["runs"][0]["results"][0]["locations"][0]
     assert region["physicalLocation"]["region"]["startLine"] == found[0].line
+
+
+def within(path: str | None, root: str = "/work/app", cwd: str = "/work/app/src") -> Report:
+    return report(judgement=Judgement((finding(path=path),)), project=Project(cwd, root))
+
+
+@pytest.mark.parametrize(
+    ("path", "shown", "ours"),
+    [
+        ("/work/app/.ideep/bin/activate", ".ideep/bin/activate", True),
+        ("/work/app/a b/\u5c71.py", "a%20b/%E5%B1%B1.py", True),
+        ("train.py", "src/train.py", True),
+        ("../train.py", "train.py", True),
+        ("../../other.py", "../../other.py", False),
+        ("/work/application/a.py", "file:///work/application/a.py", False),
+        ("/usr/lib/libmkldnn.so", "file:///usr/lib/libmkldnn.so", False),
+    ],
+)
+def test_files_of_the_project_are_named_from_its_top(path, shown, ours):
+    run = json.loads(renderer(Format.SARIF)(within(path), FailOn.ERROR))["runs"][0]
+    place = run["results"][0]["locations"][0]["physicalLocation"]["artifactLocation"]
+    assert place == {"uri": shown, **({"uriBaseId": "%SRCROOT%"} if ours else {})}
+    assert run["originalUriBaseIds"] == {"%SRCROOT%": {"uri": "file:///work/app/"}}
+    [issue] = READ[Format.GITLAB](renderer(Format.GITLAB)(within(path), FailOn.ERROR))
+    assert issue["location"]["path"] == (unquote(shown) if ours else "ideepdoctor")
+    assert ours or path in issue["description"]
+    [line] = READ[Format.GITHUB](renderer(Format.GITHUB)(within(path), FailOn.ERROR))
+    assert f"file={unquote(shown) if ours else path}," in line
+
+
+def test_without_a_project_files_are_named_as_they_were():
+    run = json.loads(renderer(Format.SARIF)(within("a.py", root=""), FailOn.ERROR))["runs"][0]
+    assert run["results"][0]["locations"][0]["physicalLocation"]["artifactLocation"] == {"uri": "a.py"}
+    assert "originalUriBaseIds" not in run
+
+
+def test_the_line_of_a_file_that_sets_a_variable_is_told():
+    rule = next(item for item in RULES if item.code() == "IDP401")
+    example = next(item for item in rule.bad if item.name == "a line of the activation script")
+    data = facts_to_json(load_facts(str(HOSTS / f"{example.host}.json")))
+    judged = judge(facts_from_json(apply(data, example.overlay)), (rule,))
+    made = report(judgement=judged, project=Project("/home/user", "/home/user/ideep"))
+    place = json.loads(renderer(Format.SARIF)(made, FailOn.ERROR))["runs"][0]["results"][0]["locations"][0]
+    assert place["physicalLocation"]["artifactLocation"]["uri"] == "bin/activate"
+    assert place["physicalLocation"]["region"] == {"startLine": 80}
+    assert "file=bin/activate,line=80," in renderer(Format.GITHUB)(made, FailOn.ERROR)
+    [issue] = json.loads(renderer(Format.GITLAB)(made, FailOn.ERROR))
+    assert issue["location"] == {"path": "bin/activate", "lines": {"begin": 80}}
+
+
+def test_lint_tells_line_and_column_in_characters_from_the_top_of_the_project(tmp_path):
+    (tmp_path / ".git").mkdir()
+    source = tmp_path / "src"
+    source.mkdir()
+    (source / "train.py").write_text("import chainer\n\u5c71 = 1; chainer.config.use_ideep = 1\n", "utf-8")
+    made = lint_sources(session(source), LintOptions(("train.py",)))
+    made = replace(made, project=Project(str(source), str(tmp_path)))
+    [result] = json.loads(renderer(Format.SARIF)(made, FailOn.ERROR))["runs"][0]["results"]
+    physical = result["locations"][0]["physicalLocation"]
+    assert physical == {
+        "artifactLocation": {"uri": "src/train.py", "uriBaseId": "%SRCROOT%"},
+        "region": {"startLine": 2, "startColumn": 8},
+    }
+    assert "col=8,file=src/train.py,line=2," in renderer(Format.GITHUB)(made, FailOn.ERROR)
+    [issue] = READ[Format.GITLAB](renderer(Format.GITLAB)(made, FailOn.ERROR))
+    assert issue["location"] == {"path": "src/train.py", "lines": {"begin": 2}}
+    document = READ[Format.JSON](renderer(Format.JSON)(made, FailOn.ERROR))
+    assert document["findings"][0]["fingerprint"] == issue["fingerprint"]
 
 
 def test_a_fingerprint_outlives_what_was_measured_and_tells_two_files_apart():
