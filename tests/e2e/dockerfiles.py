@@ -67,10 +67,15 @@ class Engine:
         self.made = 0
 
     def build(
-        self, context: Path, dockerfile: Path, args: Mapping[str, str] | None = None, target: str | None = None
-    ) -> Image:
-        """Build a Dockerfile up to a stage (None: the last). Raises StepFailed."""
-        return _Build(self, context, dockerfile, dict(args or {})).stage(target)
+        self,
+        context: Path,
+        dockerfile: Path,
+        args: Mapping[str, str] | None = None,
+        targets: Sequence[str | None] = (None,),
+    ) -> list[Image]:
+        """Build stages of a Dockerfile (None: the last), each that is needed once. Raises StepFailed."""
+        build = _Build(self, context, dockerfile, dict(args or {}))
+        return [build.stage(target) for target in targets]
 
     def layer(self) -> Path:
         """A new empty folder that a layer lies in."""
