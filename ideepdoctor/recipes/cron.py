@@ -8,6 +8,6 @@ RECIPE = Recipe(
     name="cron",
     title="cron drift check",
     files=(RecipeFile("ideep-drift.cron", "cron.d"), RecipeFile("ideep-drift", "cron-drift.sh", executable=True)),
-    uses="a daily check of an environment against its baseline; mail only where something changed, and what explains it",
+    uses="a daily check of an environment against its baseline; mail where something changed, and what explains it",
     start="sudo install ideep-drift /usr/local/sbin/ && sudo install -m 644 ideep-drift.cron /etc/cron.d/ideep-drift",
 )

@@ -12,6 +12,8 @@ from tests.recipes.expressions import evaluate, substitute
 
 CONTEXTS = {"a": {"yes": True, "no": False, "empty": "", "word": "x-y", "get-python": "conda"}, "github": {"event": {}}}
 
+TELL = 'echo "$OUT $NAME ${PATH%%:*}"; echo s >> $GITHUB_STEP_SUMMARY'
+
 
 @pytest.mark.parametrize(
     ("text", "value"),
@@ -43,13 +45,13 @@ def test_texts_have_their_expressions_replaced():
 
 def test_a_job_runs_as_a_runner_would_run_it(tmp_path: Path):
     steps: list[dict[str, Any]] = [
-        {"id": "one", "run": 'echo "out=1" >> "$GITHUB_OUTPUT"; echo "NAME=v" >> "$GITHUB_ENV"; echo /x >> "$GITHUB_PATH"'},
-        {"name": "two", "env": {"OUT": "${{ steps.one.outputs.out }}"}, "run": 'echo "$OUT $NAME ${PATH%%:*}"; echo s >> $GITHUB_STEP_SUMMARY'},
+        {"id": "one", "run": "echo out=1 >> $GITHUB_OUTPUT; echo NAME=v >> $GITHUB_ENV; echo /x >> $GITHUB_PATH"},
+        {"name": "two", "env": {"OUT": "${{ steps.one.outputs.out }}"}, "run": TELL},
         {"name": "pipe", "shell": "bash", "run": "false | true"},
         {"name": "not run", "run": "echo no"},
         {"name": "always", "if": "${{ always() }}", "run": "echo last"},
         {"name": "failed", "if": "failure() && steps.one.outcome == 'success'", "run": "echo '::error title=x::y'"},
-    ]  # fmt: skip
+    ]
     (tmp_path / "work").mkdir()
     job = Job(tmp_path / "work", tmp_path / "more", {}).run({"jobs": {"j": {"steps": steps}}}, "j")
     assert [(step.name, step.code) for step in job.done] == [
