@@ -28,7 +28,7 @@ def ljust(text: str, columns: int) -> str:
     return text + " " * (columns - width(text))
 
 
-def wrap(text: str, columns: int, *, first: str = "", rest: str = "") -> list[str]:
+def wrap(text: str, columns: int, *, first: str = "", rest: str = "", verbatim: bool = False) -> list[str]:
     """Translate a text and break it into lines.
 
     Args:
@@ -36,11 +36,12 @@ def wrap(text: str, columns: int, *, first: str = "", rest: str = "") -> list[st
         columns: the widest line.
         first: what the first line begins with.
         rest: what the others begin with.
+        verbatim: it is not translated.
 
     Returns:
         The lines; none for an empty text. Words that hold no wide character are broken as textwrap does.
     """
-    text = tr(text)
+    text = text if verbatim else tr(text)
     if text.isascii():
         return textwrap.wrap(text, columns, initial_indent=first, subsequent_indent=rest, break_on_hyphens=False)
     lines, line, blank = [], first, ""
@@ -64,9 +65,8 @@ def line(text: str) -> str:
     if not translating():
         return text
     indent = text[: len(text) - len(text.lstrip())]
-    whole = tr(text)
-    if whole != text or not _CELL.search(text.strip()):
-        return whole
+    if not _CELL.search(text.strip()):
+        return tr(text)
     made, position = indent, len(indent)
     for part in re.split(r"(\s{2,})", text.strip()):
         if _CELL.fullmatch(part):
@@ -76,7 +76,7 @@ def line(text: str) -> str:
         else:
             position += len(part)
             made += tr(part)
-    return made
+    return made if made != text else tr(text)
 
 
 def lines(text: str) -> str:

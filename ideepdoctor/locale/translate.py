@@ -108,7 +108,8 @@ class Translator:
                 if template is None:
                     template = self._patterns[message] = _compiled(message, translation)
                 found = template.pattern.fullmatch(text)
-                if found is not None:
+                # A value that ends in a mark was cut at the wrong place.
+                if found is not None and not any(value.endswith((",", ";")) for value in found.groups()):
                     yield template, found.groupdict()
 
     def _pieces(self, text: str, depth: int) -> str | None:

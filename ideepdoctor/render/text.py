@@ -86,6 +86,12 @@ def _print_paragraph(to: Console, text: str, style: str) -> None:
     to.print(Text(told if told.isascii() else "\n".join(columns.wrap(text, to.width)), style=style))
 
 
+class _Verbatim(str):
+    """A value that is the same in every language."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True, slots=True)
 class _Rows:
     """Two columns, the second one wrapped within itself; no padding at the end of a line."""
@@ -100,7 +106,7 @@ class _Rows:
         )
         width = max(20, options.max_width - self.indent - label - 1)
         for name, (_, value) in zip(names, self.pairs, strict=True):
-            for number, line in enumerate(columns.wrap(value, width)):
+            for number, line in enumerate(columns.wrap(value, width, verbatim=isinstance(value, _Verbatim))):
                 shown = columns.ljust(name if number == 0 else "", label)
                 yield Text.assemble(" " * self.indent, (shown, "dim"), " ", line)
 
@@ -117,13 +123,13 @@ def _headline(facts: Facts) -> RenderableType:
     count = "" if usable is None else f", {len(usable)} CPU{'s' if len(usable) != 1 else ''} usable"
     return Group(
         Text(f"ideepdoctor {__version__}", style="bold"),
-        _rows([("target", chosen), ("has", versions(facts)), ("cpu", f"{cpu}{count}")]),
+        _rows([("target", chosen), ("has", _Verbatim(versions(facts))), ("cpu", f"{cpu}{count}")]),
     )
 
 
 def plan_lines(plan: Plan) -> RenderableType:
     """A plan: each step with its reversibility, before anyone is asked."""
-    lines: list[RenderableType] = [Text(tr(f"plan: {plan.title}"), style="bold")]
+    lines: list[RenderableType] = [Text(f"{tr('plan')}: {tr(plan.title)}", style="bold")]
     for number, step in enumerate(plan.steps, 1):
         size = f", {step.size_bytes / 1e6:.0f} MB on disk" if isinstance(step, Install) and step.size_bytes else ""
         lines.append(_rows([(f"{number}.", step.title), ("", f"undo: {step.reversible}{size}")]))
@@ -220,20 +226,20 @@ def failure_lines(failure: Failure, *, details: bool = False) -> RenderableType:
 def _closing(report: Report, summary: Summary) -> RenderableType:
     """The last lines: one that says what the whole comes to."""
     parts = [counted(summary.errors, "error"), counted(summary.warnings, "warning")]
-    hidden = f", {counted(summary.infos, 'note')} (-v shows)" if summary.infos else ""
-    skipped = f", {counted(summary.skipped, 'check')} skipped because of them" if summary.skipped else ""
-    unknown = f", {summary.unknown} undecided" if summary.unknown else ""
     accepted = len(() if report.judgement is None else report.judgement.suppressed)
-    hidden += f", {accepted} accepted (-v shows)" if accepted else ""
+    hidden = [f"{counted(summary.infos, 'note')} (-v shows)"] if summary.infos else []
+    hidden += [f"{accepted} accepted (-v shows)"] if accepted else []
+    others = [f"{counted(summary.skipped, 'check')} skipped because of them"] if summary.skipped else []
+    others += [f"{summary.unknown} undecided"] if summary.unknown else []
     if summary.status is Status.HEALTHY:
         quick = report.facts is not None and report.facts.mode == "quick"
         word = "no fault seen (static checks only)" if quick else "no fault seen"
         if report.command == "libs":
             word = "no conflict seen"
-        return Text.assemble((tr(word), "bold green"), tr(hidden))
-    serious = ", ".join(part for part in parts if not part.startswith("0 ")) or "no fault seen"
+        return Text.assemble((tr(word), "bold green"), *(f", {tr(part)}" for part in hidden))
+    serious = ", ".join(tr(part) for part in parts if not part.startswith("0 ")) or tr("no fault seen")
     style = {Status.FINDINGS: "bold red" if summary.errors else "bold yellow"}.get(summary.status, "bold magenta")
-    last = Text.assemble((tr(serious), style), tr(f"{skipped}{unknown}{hidden}"))
+    last = Text.assemble((serious, style), *(f", {tr(part)}" for part in [*others, *hidden]))
     cure = _common_cure(report)
     return last if cure is None else Group(last, Text(tr(cure)))
 
