@@ -643,7 +643,7 @@ app.command("diff")(diff_command)
 app.command("report")(report_command)
 app.command("recipe")(recipe_command)
 for _habit in HABIT_COMMANDS:
-    app.command()(_habit)
+    app.command(_habit.__name__.replace("_", "-"))(_habit)
 
 
 def main(arguments: list[str] | None = None) -> NoReturn:

@@ -82,7 +82,7 @@ INSIDE = [
     "setup --dry-run --python {legacy} --env {folder}/new",
     "smoke --no-timing --python {env}",
     "certify --budget 2s --ops relu --python {env}",
-    "bench --python {env} --net conv --blocks 2 --seconds 0.01 --no-details --no-keep",
+    "bench --python {env} --engine numpy --net conv --batch 1 --blocks 2 --seconds 0.01 --no-details --no-keep",
     "tune --dry-run --budget 5s --python {env}",
     "run --python {env} -- python {folder}/program.py",
     "trace --python {env} -- {folder}/program.py",
@@ -167,8 +167,8 @@ def _read_all(ends: list[int], seconds: float) -> list[str]:
 
 
 def plain(text: str) -> str:
-    """A text without numbers, which are other ones each time, and without breaks, which a terminal decides."""
-    return re.sub(r"\d+([.:]\d+)*", "N", " ".join(text.split()))
+    """A text without numbers, which are other ones each time, and without blanks: a terminal decides on the breaks."""
+    return re.sub(r"\d+([.:]\d+)*", "N", "".join(text.split()))
 
 
 def check_pipes(doctor: Doctor, line: str) -> Seen:

@@ -13,9 +13,11 @@ from ideepdoctor.commands.source import SourceOptions, package_source
 from ideepdoctor.errors import CouldNotCheck, UsageError
 from ideepdoctor.model.plan import CreateEnv, Install, PackageSource, Plan, WriteFile, with_source
 from ideepdoctor.system import RealSystem
+from ideepdoctor.trail import listening
 from ideepdoctor.treatment import installers, sources
 from ideepdoctor.treatment.installers import HashMismatch, install, uv_program
 from ideepdoctor.treatment.plandata import plan_to_data
+from ideepdoctor.watched import WatchedSystem
 from tests.doubles import FakeSystem, completed
 from tests.mirror import PASSWORD, USER, Mirror, pin_of, serving, tiny_wheel
 
@@ -236,7 +238,9 @@ def test_a_password_reaches_the_mirror_and_nobody_else(environment, mirror, monk
     monkeypatch.setattr(installers, "_SECONDS", 60.0)
     source = package_source(SourceOptions(index_url=mirror.whole_url))
     step = Install(f"{environment}/bin/python", (pin_of(mirror.files[TINY]),), "uv", source=source)
-    install(RealSystem(shown.append), step, str(environment.parent / "work"), shown.append)
+    with listening(lambda level, event, data: shown.append(f"{event} {data}")):
+        install(WatchedSystem(), step, str(environment.parent / "work"), shown.append)
+    assert any("process-end" in text for text in shown)
     assert TINY in mirror.fetched()
     mirror.gone.add(OTHER)
     with pytest.raises(CouldNotCheck) as caught:
