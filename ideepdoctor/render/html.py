@@ -10,7 +10,7 @@ from ideepdoctor import __version__
 from ideepdoctor.locale import columns, language, tr, translating
 from ideepdoctor.model.findings import Finding
 from ideepdoctor.model.report import Report
-from ideepdoctor.model.summary import FailOn, Status, summarize
+from ideepdoctor.model.summary import FailOn, Status, Summary, summarize
 from ideepdoctor.model.words import counted
 from ideepdoctor.render.bench_tables import Table
 from ideepdoctor.render.charts import Drawing
@@ -175,7 +175,7 @@ def _page(report: Report, fail_on: FailOn) -> Page:
     return Page(
         title=f"ideepdoctor {report.command}",
         subject=subject(report),
-        status=str(summary.status) if judges else "info",
+        status=_edge(summary) if judges else "info",
         verdict=verdict,
         notes=tuple(notes),
         steps=tuple(str(item) for item in report.extra.get("next", ())),
@@ -187,6 +187,12 @@ def _page(report: Report, fail_on: FailOn) -> Page:
         rest=tuple(rest),
         footer=f"Made by ideepdoctor {__version__}. This page loads nothing.",
     )
+
+
+def _edge(summary: Summary) -> str:
+    """What the verdict is marked as: warnings alone are no errors."""
+    mild = summary.status is Status.FINDINGS and not summary.errors
+    return "warning" if mild else str(summary.status)
 
 
 def _charts(report: Report) -> Iterator[Section]:
