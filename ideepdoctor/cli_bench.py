@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from ideepdoctor import cli_complete
 from ideepdoctor.cli_common import CommonTyper
 from ideepdoctor.cli_options import (
     AlsoOption,
@@ -40,7 +41,13 @@ def bench(
     python: PythonOption = None,
     at: TargetOption = None,
     net: Annotated[
-        str, typer.Option("--net", envvar="IDEEPDOCTOR_NET", help="Networks: alexnet,vgga...; all [the usual four].")
+        str,
+        typer.Option(
+            "--net",
+            envvar="IDEEPDOCTOR_NET",
+            autocompletion=cli_complete.nets,
+            help="Networks: alexnet,vgga...; all [the usual four].",
+        ),
     ] = "",
     batch: Annotated[
         int | None,
@@ -123,7 +130,13 @@ def tune(
     python: PythonOption = None,
     at: TargetOption = None,
     net: Annotated[
-        str, typer.Option("--net", envvar="IDEEPDOCTOR_NET", help="Networks: alexnet,vgga... [alexnet].")
+        str,
+        typer.Option(
+            "--net",
+            envvar="IDEEPDOCTOR_NET",
+            autocompletion=cli_complete.nets,
+            help="Networks: alexnet,vgga... [alexnet].",
+        ),
     ] = "",
     model: Annotated[
         str | None, typer.Option("--model", metavar="FILE:FUNCTION", envvar="IDEEPDOCTOR_MODEL", help="Your model.")

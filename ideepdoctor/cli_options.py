@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
+from ideepdoctor import cli_complete
 from ideepdoctor.cli_common import common
 from ideepdoctor.options import Format, Output
 
@@ -27,7 +28,13 @@ class Threshold(StrEnum):
 
 PythonOption = Annotated[
     str | None,
-    typer.Option("--python", "-p", envvar="IDEEPDOCTOR_PYTHON", help="Interpreter, version (3.7) or environment."),
+    typer.Option(
+        "--python",
+        "-p",
+        envvar="IDEEPDOCTOR_PYTHON",
+        autocompletion=cli_complete.pythons,
+        help="Interpreter, version (3.7) or environment.",
+    ),
 ]
 TargetOption = Annotated[
     str | None,

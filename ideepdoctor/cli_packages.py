@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from ideepdoctor import cli_complete
 from ideepdoctor.cli_options import (
     AlsoOption,
     BaselineOption,
@@ -65,7 +66,10 @@ def install(
 
 def upgrade(
     to: Annotated[
-        str | None, typer.Option("--to", envvar="IDEEPDOCTOR_TO", help="Stack; the newest right one.")
+        str | None,
+        typer.Option(
+            "--to", envvar="IDEEPDOCTOR_TO", autocompletion=cli_complete.stacks, help="Stack; the newest right one."
+        ),
     ] = None,
     python: PythonOption = None,
     at: TargetOption = None,
@@ -97,7 +101,12 @@ def upgrade(
 
 
 def downgrade(
-    to: Annotated[str, typer.Option("--to", envvar="IDEEPDOCTOR_TO", help="Name of a known-good stack.")],
+    to: Annotated[
+        str,
+        typer.Option(
+            "--to", envvar="IDEEPDOCTOR_TO", autocompletion=cli_complete.stacks, help="Name of a known-good stack."
+        ),
+    ],
     python: PythonOption = None,
     at: TargetOption = None,
     prune: PruneOption = False,
@@ -130,11 +139,23 @@ def downgrade(
 def wheelhouse(
     folder: Annotated[str, typer.Argument(metavar="DIR", help="The folder; made where there is none.")],
     stack: Annotated[
-        str | None, typer.Option("--stack", envvar="IDEEPDOCTOR_STACK", help="Known-good stack; each Python's best.")
+        str | None,
+        typer.Option(
+            "--stack",
+            envvar="IDEEPDOCTOR_STACK",
+            autocompletion=cli_complete.stacks,
+            help="Known-good stack; each Python's best.",
+        ),
     ] = None,
     python: Annotated[
         list[str] | None,
-        typer.Option("--python", "-p", envvar="IDEEPDOCTOR_WHEELHOUSE_PYTHONS", help="Version: 3.7; may be repeated."),
+        typer.Option(
+            "--python",
+            "-p",
+            envvar="IDEEPDOCTOR_WHEELHOUSE_PYTHONS",
+            autocompletion=cli_complete.versions,
+            help="Version: 3.7; may be repeated.",
+        ),
     ] = None,
     all_pythons: Annotated[
         bool, typer.Option("--all-pythons", envvar="IDEEPDOCTOR_ALL_PYTHONS", help="Every Python of the stack.")
