@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from ideepdoctor.errors import UsageError
+from ideepdoctor.locale import tr
 from ideepdoctor.masks import Mask
 from ideepdoctor.model.report import Failure, Report
 from ideepdoctor.system import System
@@ -66,7 +67,8 @@ class LogFile:
             self._lost = True
             if not self._begun:
                 raise UsageError(f"cannot write the log file {self._path}: {error.strerror}", hint=_HINT) from error
-            sys.stderr.write(f"the log file takes nothing more, the run goes on without it: {error}\n")
+            told = tr(f"the log file takes nothing more, the run goes on without it: {error}")
+            sys.stderr.write(f"{told}\n")
 
 
 def refuse_shared(path: str, others: Iterable[str | None]) -> None:

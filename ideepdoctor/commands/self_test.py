@@ -20,15 +20,15 @@ def self_test(session: Session) -> Report:
 
 
 def _body(own: Own) -> tuple[str, ...]:
-    files = f"{counted(own.listed, 'file')} compared" if own.listed else "a folder of sources: not compared"
-    tried = "not tried" if own.examples is None else f"{counted(own.examples, 'example')} tried"
-    pythons = ", ".join(own.pythons) or "none"
+    compared = f"files    {counted(own.listed, 'file')} compared, {counted(own.modules, 'module')} imported"
+    sources = f"files    not compared, this is a folder of sources; {counted(own.modules, 'module')} imported"
+    tried = "rules    not tried" if own.examples is None else f"rules    {counted(own.examples, 'example')} tried"
     return (
         f"doctor   {own.folder}",
-        f"files    {files}, {counted(own.modules, 'module')} imported",
-        f"rules    {tried}",
+        compared if own.listed else sources,
+        tried,
         f"programs {own.payloads}, compiled by Python {', '.join(own.compiled_by) or 'none'}",
-        f"pythons  {pythons}",
-        f"uv       {own.uv or 'does not run'}",
+        f"pythons  {', '.join(own.pythons) or 'none'}",
+        f"uv       {own.uv}" if own.uv else "uv       does not run",
         f"took     {own.seconds:.1f} s",
     )
