@@ -20,15 +20,15 @@ def self_test(session: Session) -> Report:
 
 
 def _body(own: Own) -> tuple[str, ...]:
-    compared = f"files    {counted(own.listed, 'file')} compared, {counted(own.modules, 'module')} imported"
-    sources = f"files    not compared, this is a folder of sources; {counted(own.modules, 'module')} imported"
-    tried = "rules    not tried" if own.examples is None else f"rules    {counted(own.examples, 'example')} tried"
-    return (
-        f"doctor   {own.folder}",
-        compared if own.listed else sources,
-        tried,
-        f"programs {own.payloads}, compiled by Python {', '.join(own.compiled_by) or 'none'}",
-        f"pythons  {', '.join(own.pythons) or 'none'}",
-        f"uv       {own.uv}" if own.uv else "uv       does not run",
-        f"took     {own.seconds:.1f} s",
+    compared = f"{counted(own.listed, 'file')} compared, {counted(own.modules, 'module')} imported"
+    sources = f"not compared, this is a folder of sources; {counted(own.modules, 'module')} imported"
+    rows = (
+        ("doctor", own.folder),
+        ("files", compared if own.listed else sources),
+        ("rules", "not tried" if own.examples is None else f"tried on {counted(own.examples, 'example')}"),
+        ("programs", f"{own.payloads}, compiled by Python {', '.join(own.compiled_by) or 'none'}"),
+        ("pythons", ", ".join(own.pythons) or "none"),
+        ("uv", own.uv or "does not run"),
+        ("took", f"{own.seconds:.1f} s"),
     )
+    return tuple(f"{label:<10}{text}" for label, text in rows)
