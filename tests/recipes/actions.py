@@ -204,7 +204,8 @@ class Store:
         self.hits.append(hit)
         for number, word in enumerate(given["path"].split("\n") if hit else ()):
             if word and (kept / str(number)).exists():
-                shutil.copytree(kept / str(number), job.workspace / word, symlinks=True, dirs_exist_ok=True)
+                shutil.rmtree(job.workspace / word, ignore_errors=True)
+                shutil.copytree(kept / str(number), job.workspace / word, symlinks=True)
         return {"cache-hit": "true" if hit else "", "cache-primary-key": given["key"]}
 
     def save(self, job: Job, given: Inputs) -> Mapping[str, str]:

@@ -48,8 +48,13 @@ def answer(*findings: dict[str, object], error: str = "") -> str:
 
 
 WRONG = {
-    **{"code": "IDP305", "severity": "error", "title": "NumPy does not fit", "found": "1.15.4", "needed": "1.16"},
-    **{"consequence": "NumPy alone", "treatment": {"next_step": "ideepdoctor fix", "safety": "safe"}},
+    "code": "IDP305",
+    "severity": "error",
+    "title": "NumPy does not fit",
+    "found": "1.15.4",
+    "needed": "1.16",
+    "consequence": "NumPy alone",
+    "treatment": {"next_step": "ideepdoctor fix", "safety": "safe"},
 }
 
 
