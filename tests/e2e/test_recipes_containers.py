@@ -241,7 +241,8 @@ def test_docker_build_installs_and_proves_what_was_built(
     site.mkdir(parents=True)
     ignored = shutil.ignore_patterns("__pycache__")
     shutil.copytree(env / "lib/python3.7/site-packages/ideep4py", site / "ideep4py", ignore=ignored)
-    packed(tmp_path / "staging", folder / "wheels")
+    (folder / "wheels").mkdir()
+    shutil.copy(packed(tmp_path / "staging", tmp_path / "packed").path, folder / "wheels")
     for name in ("python:3.7-slim-bookworm", "python:3.7-bookworm", "python:3.11-slim-bookworm"):
         add(engine, name)
     # Instead of the one step that compiles: a wheel as build packs it, with what the index has in it.
