@@ -116,6 +116,7 @@ def test_each_fault_of_a_broken_installation_is_named(site: Path) -> None:
     assert {code for code, _ in found} == {"IDP091", "IDP094", "IDP095", "IDP096"}
 
 
+@pytest.mark.slow
 def test_a_module_that_others_need_is_named_where_it_is_missing(site: Path) -> None:
     (site / "ideepdoctor" / "proof" / "noise.py").unlink()
     done = run(site, "self-test")
