@@ -50,8 +50,9 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("form", list(Format))
+@pytest.mark.parametrize(
+    "form", [pytest.param(form, marks=() if form is Format.SARIF else pytest.mark.slow) for form in Format]
+)
 def test_a_reader_that_goes_away_is_no_error_and_files_are_whole(form: Format, large: Path, tmp_path: Path):
     also = f"--also {form}:{tmp_path}/also"
     whole = shell(f"doctor lint . --format {form} -o {tmp_path}/whole", large)
