@@ -114,7 +114,7 @@ def prepare(
         if ignores_variables(argv):
             what = "corrects iDeep" if command == "run" else "records"
             text = f"a Python that is started with -E, -I or -S does not load what {what}: leave that option out"
-            session.progress.step(1, 1, text)
+            session.progress.note(text)
     return Prepared(argv, environ, facts)
 
 
@@ -274,5 +274,5 @@ def _without_bad_preload(session: Session, target: Target, environ: dict[str, st
     wrong = [item for item in judge_all(facts, frozenset({"IDP401"})).findings if "LD_PRELOAD holds" in item.found]
     if not wrong:
         return environ
-    session.progress.step(1, 1, f"IDP401: {wrong[0].found}; the program starts without LD_PRELOAD")
+    session.progress.note(f"IDP401: {wrong[0].found}; the program starts without LD_PRELOAD")
     return {name: value for name, value in environ.items() if name != "LD_PRELOAD"}
