@@ -10,6 +10,7 @@ from typing import Any
 _ENDS = {"runner_on_ok": "ok", "runner_on_failed": "failed", "runner_on_unreachable": "unreachable"}
 _AROUND = re.compile(r"^(Task failed: )?((Data could not be sent|Failed to connect) to .*? (over|via) ssh: )?")
 """What Ansible says around the words of ssh."""
+_SAYS_NOTHING = "non-zero return code"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +36,7 @@ class TaskEnd:
         """Why it failed: the last line that says something."""
         for name in ("msg", "module_stderr", "stderr", "stdout"):
             lines = [line.strip() for line in str(self.result.get(name) or "").splitlines() if line.strip()]
-            if lines:
+            if lines and lines[-1] != _SAYS_NOTHING:
                 return _AROUND.sub("", lines[-1])
         return ""
 
