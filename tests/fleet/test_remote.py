@@ -14,7 +14,7 @@ COOKIE = "cookie"
 FAKE = """#!/bin/sh
 case "$*" in
     *chainer*) exit {has} ;;
-    *) echo "this is {name}"; cat; exit {code} ;;
+    *) printf 'this is %s\n' "$0"; cat; exit {code} ;;
 esac
 """
 
@@ -22,7 +22,7 @@ esac
 def fake(path: Path, *, has: bool = True, code: int = 0) -> str:
     """A program that stands for a Python: whether it has Chainer, and how it ends with the probe."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(FAKE.format(has=0 if has else 1, name=path, code=code))
+    path.write_text(FAKE.format(has=0 if has else 1, code=code))
     path.chmod(0o755)
     return str(path)
 
@@ -38,6 +38,7 @@ def run(
         capture_output=True,
         text=True,
         env=environ,
+        cwd=home,
         timeout=60,
     )
     return read_told(f"Welcome!\n{done.stdout}", COOKIE)
