@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 _ENDS = {"runner_on_ok": "ok", "runner_on_failed": "failed", "runner_on_unreachable": "unreachable"}
-_AROUND = re.compile(r"^(Task failed: )?((Data could not be sent|Failed to connect) to .*? (over|via) ssh: )?")
+_AROUND = re.compile(r"^(Task failed: )?((Data could not be sent|Failed to connect) to .*? (over|via) (ssh|SSH): )?")
 """What Ansible says around the words of ssh."""
 _SAYS_NOTHING = "non-zero return code"
 

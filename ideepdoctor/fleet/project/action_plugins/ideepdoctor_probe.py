@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import psutil
-from ansible.errors import AnsibleActionFail
+from ansible.errors import AnsibleActionFail, AnsibleConnectionFailure
 from ansible.plugins.action import ActionBase
 
 _WORDS = frozenset({"command", "script", "folder"})
@@ -31,7 +31,7 @@ class ActionModule(ActionBase):
             raise AnsibleActionFail(f"arguments are missing: {', '.join(sorted(missing))}")
         script = Path(given["script"]).read_bytes()
         try:
-            done = self._low_level_execute_command(given["command"], in_data=script)
+            done = self._given(given["command"], script)
         except BaseException:
             # The time limit of the task: whoever waits for the host shall not go on doing so.
             for child in psutil.Process().children(recursive=True):
@@ -42,3 +42,13 @@ class ActionModule(ActionBase):
         answer.write_text(done.get("stdout", ""), "utf-8", "surrogateescape")
         result.update(answer=str(answer), rc=done["rc"], stderr=done.get("stderr", "")[-2000:], changed=False)
         return result
+
+    def _given(self, command: str, script: bytes) -> dict[str, Any]:
+        """Start the command and give it the script."""
+        try:
+            return self._low_level_execute_command(command, in_data=script)
+        except AnsibleConnectionFailure as error:
+            if "could not be sent" in str(error):
+                # ssh was ending while the script was written to it: without a script Ansible tells what ssh said.
+                self._low_level_execute_command("true", sudoable=False)
+            raise
