@@ -73,7 +73,7 @@ def test_what_the_probe_is_asked(told: dict[str, Any]) -> None:
     assert call.argv[:6] == ("ssh", "there", "qemu", "-cpu", "Haswell", "/env/bin/python")
     assert call.env == environ
     asked = request_of(call)
-    assert (asked["phase"], asked["quick"], asked["cwd"]) == ("static", True, "/somewhere")
+    assert (asked["phase"], asked["quick"], asked["cwd"]) == ("static", True, None), "a folder of this machine"
     assert asked["emulator"] == ["qemu", "-cpu", "Haswell"]
     assert call.timeout_seconds and call.timeout_seconds > 2 * asked["timeout_seconds"]
     assert facts.interpreters is None, "those of this machine say nothing of another"
