@@ -95,6 +95,7 @@ def ask(name, emulator, environment, running, answers, problems):
         timer.start()
         out, err = process.communicate(source_of(name))
         timer.cancel()
+        timer.join()  # Python 2.7 says so when it ends while a thread is waking up
         parts = out.decode("utf-8", "replace").split(cookie)
         if len(parts) >= 3:
             answers[name] = json.loads(parts[1])

@@ -311,6 +311,7 @@ class Child(object):
             out, err = process.communicate(marshal.dumps(PROGRAM))
         finally:
             timer.cancel()
+            timer.join()  # Python 2.7 says so when it ends while a thread is waking up
         self.code = process.returncode
         self.stderr = err.decode("utf-8", "replace")
         parts = out.decode("utf-8", "replace").split(setting["cookie"])
