@@ -65,7 +65,8 @@ def certify(session: Session, options: CertifyOptions) -> Report:
     if options.model is not None and target.transport:
         raise UsageError(
             f"--model takes a file of this machine, and {target.address} is another one",
-            hint="run ideepdoctor certify --model FILE:FUNCTION there; without --model the catalogue is tried from here",
+            hint="run ideepdoctor certify --model FILE:FUNCTION there; "
+            "without --model the catalogue is tried from here",
         )
     place = None if options.model is None else model_place(session, options.model)
     session.progress.detail("asking for the catalogue")
