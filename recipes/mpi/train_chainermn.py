@@ -1,6 +1,6 @@
 """Data-parallel training with ChainerMN on CPUs: the smallest that shows all parts.
 
-    ./ideep-mpi.sh -n 2 python train_chainermn.py
+Start it so: ./ideep-mpi.sh -n 2 python train_chainermn.py
 """
 
 from __future__ import print_function
