@@ -7,8 +7,7 @@ from typing import Any
 
 import typer
 
-from ideepdoctor.locale import columns, tr, translating
-from ideepdoctor.locale.documents import paragraphs
+from ideepdoctor.locale import tr, translating
 
 _SHORT = 30
 """Columns of the first column, at most, as in English."""
@@ -30,6 +29,9 @@ class Formatter(typer.Context.formatter_class):  # type: ignore[valid-type,misc]
         if not translating():
             super().write_text(text)
             return
+        from ideepdoctor.locale import columns
+        from ideepdoctor.locale.documents import paragraphs
+
         indent = " " * self.current_indent
         blocks = [columns.wrap(part, self.width, first=indent, rest=indent) for part in paragraphs(text)]
         self.write("\n\n".join("\n".join(lines) for lines in blocks) + "\n")
@@ -39,6 +41,8 @@ class Formatter(typer.Context.formatter_class):  # type: ignore[valid-type,misc]
         if not translating():
             super().write_dl(rows, col_max, col_spacing)
             return
+        from ideepdoctor.locale import columns
+
         indent = " " * self.current_indent
         first = min(max((columns.width(name) for name, _ in rows), default=0), col_max) + col_spacing
         for name, text in rows:
@@ -62,6 +66,8 @@ class Context(typer.Context):
 
 def commands(group: Any, ctx: Any) -> list[tuple[str, str]]:
     """The commands of a group and what each is for, whole: what is translated cannot be cut first."""
+    from ideepdoctor.locale.documents import paragraphs
+
     found = []
     for name in group.list_commands(ctx):
         command = group.get_command(ctx, name)

