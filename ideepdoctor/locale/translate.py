@@ -18,6 +18,7 @@ FIELD = re.compile(r"(?<!\{)\{(\w+)\}")
 _WORD = re.compile(r"[A-Za-z]{2,}")
 _SEPARATORS = ("\n", ". ", "; ", " - ", ": ", ", ", " (")
 """Where a text is cut into pieces, the widest first."""
+_NEXT_SENTENCE = re.compile(r"(?<=[.!?]) (?=[A-Z0-9])")
 _BETWEEN = re.compile("|".join(re.escape(mark) for mark in _SEPARATORS))
 _MOST_PLACES = 12
 NUMBERS = ("count", "line_number", "index")
@@ -77,10 +78,29 @@ class Translator:
 
     def _text(self, text: str, depth: int) -> str:
         inner = text.strip()
-        whole = self._whole(inner, depth)
+        whole = self._plain.get(inner) or self._sentences(inner, depth) or self._whole(inner, depth)
         if whole is None and depth < _DEEPEST:
             whole = self._pieces(inner, depth)
         return text if whole is None else text.replace(inner, whole, 1)
+
+    def _sentences(self, text: str, depth: int) -> str | None:
+        """The translation of several sentences, one by one; None for a single one, and where a message has them all."""
+        parts = _NEXT_SENTENCE.split(text)
+        if len(parts) < 2 or depth >= _DEEPEST:
+            return None
+        if any(_NEXT_SENTENCE.search(template.message) for template, _ in self._fitting(text)):
+            return None
+        told = []
+        for part in parts:
+            new = self._text(part, depth + 1)
+            if new == part and part.endswith("."):
+                new = self._text(part[:-1], depth + 1)
+                new += "." if new.isascii() else "。"
+            told.append(new)
+        whole = told[0]
+        for new in told[1:]:
+            whole += ("" if whole.endswith("。") else " ") + new
+        return whole if told != parts else None
 
     def _whole(self, text: str, depth: int) -> str | None:
         """The translation of a text that is one message."""

@@ -143,3 +143,14 @@ def test_a_terminal_of_80_columns_is_enough():
     lines = stream.getvalue().splitlines()
     assert max(cell_len(line) for line in lines) <= 80
     assert sum(bool(SPOKEN.search(line)) for line in lines) > 5
+
+
+def test_a_verdict_is_told_sentence_by_sentence():
+    told = tr(
+        "READY: Python 3.7.16, NumPy 1.21.6; iDeep is used (kernel jit, 2 threads). 38 of 38 checks are right, worst "
+        "relative error 2.4e-06. The guard corrects what is known to be wrong with these releases. Convolution "
+        "forward + backward: 3.7 times NumPy (3.7 to 5.0)."
+    )
+    assert told.startswith("準備完了: ")
+    assert not english(told)
+    assert told.index("3.7.16") < told.index("38") < told.index("2.4e-06") < told.index("ガード") < told.index("5.0")
