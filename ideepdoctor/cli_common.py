@@ -21,6 +21,7 @@ from typer.core import TyperCommand, TyperGroup, TyperOption
 from ideepdoctor.cli_help import Context, commands
 from ideepdoctor.cli_narrow import narrowed
 from ideepdoctor.locale import LANGUAGES, language_of, translating, use
+from ideepdoctor.options import said
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -121,13 +122,9 @@ def speak(words: Iterable[str], environ: Mapping[str, str]) -> None:
         words: the command line; a ``--lang`` in it that is wrong is reported when it is read.
         environ: IDEEPDOCTOR_LANG, LC_ALL, LC_MESSAGES, LANG.
     """
-    own = list(words)
-    own = own[: own.index("--")] if "--" in own else own
-    asked = environ.get("IDEEPDOCTOR_LANG")
-    for word, after in zip(own, [*own[1:], ""], strict=False):
-        asked = after if word == "--lang" else word.removeprefix("--lang=") if word.startswith("--lang=") else asked
+    asked = said(words, "--lang")
     with suppress(ValueError):
-        use(language_of(environ, asked))
+        use(language_of(environ, environ.get("IDEEPDOCTOR_LANG") if asked is None else asked))
 
 
 def _declared() -> tuple[TyperOption, ...]:

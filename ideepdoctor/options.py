@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -55,3 +56,25 @@ class Output:
     def watched(self) -> bool:
         """Whether somebody listens to what happens."""
         return self.verbose > 0 or self.log_file is not None
+
+
+def said(words: Iterable[str], *names: str) -> str | None:
+    """What a command line says to an option, where that is needed before it is parsed, or although it cannot be.
+
+    Args:
+        words: the command line; what stands after ``--`` is a program's own.
+        names: of the option: ``--format``, ``-f``.
+
+    Returns:
+        The last value; empty where the option ends the line; None where it is not said.
+    """
+    own = list(words)
+    own = own[: own.index("--")] if "--" in own else own
+    glued = tuple(f"{name}=" if name.startswith("--") else name for name in names)
+    told = None
+    for word, after in zip(own, [*own[1:], ""], strict=False):
+        if word in names:
+            told = after
+        else:
+            told = next((word.removeprefix(each) for each in glued if word.startswith(each)), told)
+    return told

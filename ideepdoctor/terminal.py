@@ -21,7 +21,7 @@ from ideepdoctor.answering import answer, own_fault
 from ideepdoctor.errors import DoctorError, Exit, UsageError
 from ideepdoctor.model.report import Failure, Report
 from ideepdoctor.model.summary import FailOn
-from ideepdoctor.options import Format, Output
+from ideepdoctor.options import Format, Output, said
 from ideepdoctor.system import RealSystem
 from ideepdoctor.witness import Witness
 
@@ -126,12 +126,8 @@ def usage_failure(message: str, words: list[str], command: str = "ideepdoctor") 
         words: the command line.
         command: as far as it was understood: ``ideepdoctor bench compare``.
     """
-    asked = os.environ.get("IDEEPDOCTOR_FORMAT", "")
-    for before, word in zip(["", *words], words, strict=False):
-        if before in ("--format", "-f"):
-            asked = word
-        elif word.startswith(("--format=", "-f")) and not word.startswith("--fail"):
-            asked = word.removeprefix("--format=").removeprefix("-f")
+    asked = said(words, "--format", "-f")
+    asked = os.environ.get("IDEEPDOCTOR_FORMAT", "") if asked is None else asked
     known = Format(asked) if asked in list(Format) else Format.TEXT
     name = command.removeprefix("ideepdoctor ")
     report = Report(name, failure=Failure("usage", message, f"see: {command} --help", int(Exit.USAGE)))
@@ -141,12 +137,8 @@ def usage_failure(message: str, words: list[str], command: str = "ideepdoctor") 
 
 def _log_usage(report: Report, words: list[str]) -> None:
     """Put a command line that cannot be parsed into the log that it, or the variable, names."""
-    path = os.environ.get("IDEEPDOCTOR_LOG_FILE", "")
-    for before, word in zip(["", *words], words, strict=False):
-        if before == "--log-file" or word.startswith("--log-file="):
-            path = word.removeprefix("--log-file=")
-        if word == "--":
-            break
+    path = said(words, "--log-file")
+    path = os.environ.get("IDEEPDOCTOR_LOG_FILE", "") if path is None else path
     if path:
         witness = Witness(Output(Format.TEXT, log_file=path), os.environ)
         with contextlib.suppress(UsageError):  # the line is wrong anyhow, and that is what is said

@@ -23,6 +23,7 @@ from ideepdoctor.cli import app as doctor
 from ideepdoctor.cli_common import COMMON, SECTION, Common, CommonTyper, common
 from ideepdoctor.logfile import LogFile
 from ideepdoctor.masks import HIDDEN, Mask, is_secret
+from ideepdoctor.options import said
 from ideepdoctor.render.details import Details
 from ideepdoctor.render.progress import Lines
 from ideepdoctor.system import RealSystem
@@ -444,3 +445,21 @@ def test_the_version_says_what_it_runs_on(tmp_path: Path) -> None:
         assert lines[1] == f"python  {sys.version.split()[0]}, {sys.executable}"
         assert f"folder  {ROOT / 'ideepdoctor'}" in lines
         assert any(re.fullmatch(r"library typer \d+\.\d+.*", line) for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["diagnose"], None),
+        (["diagnose", "--format", "json"], "json"),
+        (["diagnose", "--format=json", "-v"], "json"),
+        (["diagnose", "-f", "json"], "json"),
+        (["diagnose", "-fjson"], "json"),
+        (["diagnose", "-f", "json", "--format", "text"], "text"),
+        (["diagnose", "--fail-on", "error"], None),
+        (["diagnose", "--format"], ""),
+        (["run", "--", "train.py", "--format", "json"], None),
+    ],
+)
+def test_what_a_line_says_to_an_option_is_known_before_it_is_parsed(words: list[str], told: str | None) -> None:
+    assert said(words, "--format", "-f") == told

@@ -78,7 +78,7 @@ class Translator:
 
     def _text(self, text: str, depth: int) -> str:
         inner = text.strip()
-        whole = self._plain.get(inner) or self._sentences(inner, depth) or self._whole(inner, depth)
+        whole = self._sentences(inner, depth) or self._whole(inner, depth)
         if whole is None and depth < _DEEPEST:
             whole = self._pieces(inner, depth)
         return text if whole is None else text.replace(inner, whole, 1)
@@ -86,7 +86,7 @@ class Translator:
     def _sentences(self, text: str, depth: int) -> str | None:
         """The translation of several sentences, one by one; None for a single one, and where a message has them all."""
         parts = _NEXT_SENTENCE.split(text)
-        if len(parts) < 2 or depth >= _DEEPEST:
+        if len(parts) < 2 or depth >= _DEEPEST or text in self._plain:
             return None
         if any(_NEXT_SENTENCE.search(template.message) for template, _ in self._fitting(text)):
             return None
