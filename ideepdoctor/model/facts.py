@@ -89,6 +89,19 @@ class Limits:
     """Memory limit of the control group, the tightest of all levels; None: no limit."""
     disk_free_bytes: int | None = None
     """Free space for this user in the file system of the target's prefix."""
+    processes_limit: int | None = None
+    """Processes and threads that this user or control group may have, the tightest of pids.max and RLIMIT_NPROC (which
+    binds no root); None: no limit, or not known."""
+    address_space_bytes: int | None = None
+    """RLIMIT_AS (``ulimit -v``); None: no limit."""
+    stack_bytes: int | None = None
+    """RLIMIT_STACK (``ulimit -s``), the soft one; None: no limit."""
+    shared_memory_bytes: int | None = None
+    """Size of the file system at /dev/shm; 0: there is none; None: not known."""
+    executable_memory: bool | None = None
+    """Whether a process may write code into memory and run it, as MKL-DNN does; None: not tried."""
+    prefix_noexec: bool | None = None
+    """Whether the file system of the target's prefix refuses to map code (mount option noexec)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +172,42 @@ class Package:
     integrity: str | None = None
     """How its files were compared with RECORD: ``size`` (quick), ``sha256``, or None (not compared)."""
     altered: tuple[AlteredFile, ...] = ()
+    tags: tuple[str, ...] | None = None
+    """The tags of its wheel, as its file WHEEL has them: ``cp37-cp37m-manylinux1_x86_64``; None: there is no such
+    file, or it was not read (it is read of ideep4py alone)."""
+    installer: str | None = None
+    """Who installed it, by its file INSTALLER: pip, uv, conda; None: not told."""
+
+
+@dataclass(frozen=True, slots=True)
+class PipSetting:
+    """An option of pip that a file or a variable sets for this interpreter."""
+
+    name: str
+    """The long option without dashes: ``index-url``, ``no-binary``."""
+    value: str
+    """As written, passwords in URLs left out."""
+    source: str
+    """The file, or the variable."""
+    command: str = "global"
+    """``global``, or the command of pip that the section of the file is for: install, download."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lasting:
+    """What a process shows that goes on: its memory over many calls, and its children after a fork."""
+
+    fixed_calls: int = 0
+    """Training steps with the same shapes, after a warm-up."""
+    fixed_growth_bytes: int | None = None
+    """How much resident memory they took more and more of; None: not measured."""
+    varying_shapes: int = 0
+    """Different input shapes, one step each."""
+    varying_growth_bytes: int | None = None
+    numpy_growth_bytes: int | None = None
+    """The same shapes computed by NumPy."""
+    fork: Outcome | None = None
+    """A child that was forked after iDeep had computed, and computes itself; None: not tried."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -434,6 +483,11 @@ class Facts:
     python: Python
     variables: Variables
     packages: tuple[Package, ...] | None = None
+    duplicates: tuple[Package, ...] = ()
+    """Further installed distributions of a name that is in ``packages`` already: Python does not take their files, or
+    takes a mixture where the folder is the same."""
+    pip_settings: tuple[PipSetting, ...] | None = None
+    """What pip is told before anybody types an option; None: not read."""
     imports: Mapping[str, Outcome] | None = None
     """By module name: numpy, ideep4py, chainer, and chainer.links.caffe where protobuf and Chainer are installed."""
     first_op: Outcome | None = None
@@ -449,6 +503,8 @@ class Facts:
     smoke: Smoke | None = None
     profile: Profile | None = None
     """What ``tune`` left in the environment; None where it left nothing."""
+    lasting: Lasting | None = None
+    """What certify saw of memory and of forked children; None where it did not look."""
     bench: BenchFacts | None = None
     """What bench or tune measured in this run; None where they measured nothing."""
     build: BuildFacts | None = None

@@ -26,3 +26,7 @@ class Outcome:
     """The last lines of standard error, at most 2,000 characters."""
     warnings: tuple[str, ...] = ()
     """Warnings as ``Category: text``."""
+    stack: tuple[str, ...] = ()
+    """Where it died, innermost call first, as ``FILE:LINE in FUNCTION``; empty where that was not caught."""
+    mapped: tuple[str, ...] = ()
+    """Real paths of the shared objects that were mapped when a signal ended it; empty where that is not known."""
