@@ -26,6 +26,9 @@ class IDP101(Rule):
 
     References
         intel/ideep #16, #17 and #26 (Windows and macOS).
+
+        Reports: bytedeco/javacpp-presets #724 and Idein/chainer-pose-proposal-net #3 (ARM); pytorch #15982 (Windows);
+        chainer #704 and #3621 (macOS).
     """
 
     title = "This system cannot run ideep4py"

@@ -30,6 +30,8 @@ class IDP110(Rule):
 
     References
         Measured on emulated Conroe, Nehalem, Westmere, SandyBridge, Haswell and Skylake-Client. chainer PR 4933.
+
+        Reports: oneDNN #15, apache/mxnet #11911, tensorflow #19766 and pytorch #23426 (illegal instruction).
     """
 
     title = "The CPU lacks instructions that this ideep4py needs"

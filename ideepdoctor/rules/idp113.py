@@ -57,6 +57,8 @@ class IDP113(Rule):
 
     References
         jax #2906 (Xen), intel-ipsec-mb #153 (VMware). Models by their published names.
+
+        Reports: oneDNN #500 (AVX-512 that is shown and cannot be used).
     """
 
     title = "AVX-512 is hidden from this target"

@@ -25,6 +25,8 @@ class IDP302(Rule):
 
     References
         chainer PR 4385; intel/ideep #22.
+
+        Reports: oneDNN #294 (libmkldnn.so.0 not found); chainer/chainer-test #461 (libpython).
     """
 
     title = "This release of ideep4py cannot work"

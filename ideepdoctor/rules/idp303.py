@@ -24,6 +24,8 @@ class IDP303(PairRule):
 
     References
         Chainer PR 4934, 5231 and 5600; Chainer's tips page says that 1.0.x and 2.0.x exclude each other.
+
+        Reports: chainer #5995 and PR 5029, 4939.
     """
 
     title = "Chainer does not use this ideep4py"

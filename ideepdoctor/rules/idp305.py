@@ -37,6 +37,8 @@ class IDP305(Rule):
 
     References
         intel/ideep #25.
+
+        Reports: pytorch #413 and dillonalaird/shared_numpy #10 (NumPy of another API version).
     """
 
     title = "NumPy does not fit this ideep4py"

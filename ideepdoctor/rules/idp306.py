@@ -43,6 +43,8 @@ class IDP306(Rule):
 
     References
         chainer #8632, espnet #5942 (NumPy 2); pypa/setuptools #4612; PCANet #12.
+
+        Reports: chflame163/ComfyUI_LayerStyle #424 (numpy.distutils); numpy #27405 (distutils.msvccompiler).
     """
 
     title = "Chainer cannot be imported with these packages"

@@ -39,6 +39,8 @@ class IDP307(Rule):
 
     References
         sony/nnabla-ext-cuda PR 405; ethereon/caffe-tensorflow #10 and #153.
+
+        Reports: neulab/prompt2model #220.
     """
 
     title = "protobuf is too new for Chainer's Caffe bridge"

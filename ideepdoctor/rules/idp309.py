@@ -33,6 +33,8 @@ class IDP309(Rule):
 
     References
         intel/caffe #111, PaddlePaddle #5508.
+
+        Reports: PaddlePaddle #3758 (a download that was cut off).
     """
 
     title = "Files of ideep4py were altered"

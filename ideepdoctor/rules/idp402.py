@@ -59,6 +59,8 @@ class IDP402(Rule):
 
     References
         man dlopen; apache/mxnet #15419; PaddlePaddle #14784.
+
+        Reports: NervanaSystems/neon #457.
     """
 
     title = "Another MKL-DNN is loaded before ideep4py's own"

@@ -60,6 +60,9 @@ class IDP406(Rule):
 
     References
         man ld.so; intel/ideep #25.
+
+        Reports: oneDNN #294, PaddlePaddle #11394 and #14784, chainer PR 4381 and 4385 (not found); BVLC/caffe #4953,
+        apache/mxnet #1297 and ContinuumIO/anaconda-issues #483 (GLIBCXX).
     """
 
     title = "A library that ideep4py needs is missing, or does not fit"

@@ -58,6 +58,9 @@ class IDP408(Rule):
 
     References
         joblib/threadpoolctl #41; LLVM OpenMP documentation, KMP_DUPLICATE_LIB_OK.
+
+        Reports: apache/mxnet #8532, dmlc/xgboost #1715 and odlgroup/odl #1451 (Error #15); lightgbm #4948 (LLVM
+        beside Intel).
     """
 
     title = "Two OpenMP runtimes of Intel's kind are in one process"

@@ -25,6 +25,8 @@ class IDP501(Rule):
 
     References
         Chainer PR 6127 made it the default and PR 6794 took that back.
+
+        Reports: chainer PR 4337 and 4477.
     """
 
     title = "CHAINER_USE_IDEEP is not set"

@@ -25,6 +25,8 @@ class IDP503(Rule):
 
     References
         Chainer #4572; measured.
+
+        Reports: chainer #5059.
     """
 
     title = "CHAINER_DTYPE turns iDeep off"

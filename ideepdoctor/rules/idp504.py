@@ -38,6 +38,8 @@ class IDP504(Rule):
 
     References
         xgboost #7653, OpenBLAS #6059, scikit-learn #15824.
+
+        Reports: KTH-RPL/OpenSceneFlow PR 33, oneTBB #190, llvm #225493 and ollama #17916 (quotas of containers).
     """
 
     title = "More threads than CPUs"

@@ -32,6 +32,8 @@ class IDP505(Rule):
         Measured on 2 CPUs. One thread: OMP_PROC_BIND=true, close, spread or master; OMP_PLACES=cores, threads or {0}.
         All threads: OMP_PROC_BIND=false, whatever the places; OMP_PLACES=sockets or {0,1}, with a binding too. The cp36
         wheel keeps its threads.
+
+        Reports: apache/mxnet #14087, onnxruntime #897 and #2512 (places and sockets).
     """
 
     title = "A thread binding leaves iDeep one thread"

@@ -25,6 +25,8 @@ class IDP601(Rule):
 
     References
         apache/mxnet #12500 (users ask how to see it); chainer #5995.
+
+        Reports: PaddlePaddle #27935, oneDNN #733 and #1845.
     """
 
     title = "iDeep is not used"

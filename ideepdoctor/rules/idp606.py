@@ -23,6 +23,8 @@ class IDP606(UnexplainedRule):
 
     References
         oneDNN #488: wrong convolutions of this MKL-DNN on some machines.
+
+        Reports: oneDNN #1354 and #5080, intel/caffe #10, pytorch #66111.
     """
 
     title = "A function computes wrong numbers here"

@@ -23,6 +23,8 @@ class IDP607(UnexplainedRule):
 
     References
         Chainer #4572 (parameters that are neither 2-D nor 4-D).
+
+        Reports: pytorch #24174 (code is too big); chainer PR 4284 (a stride that is not square).
     """
 
     title = "A function fails here"

@@ -24,6 +24,8 @@ class IDP615(HazardRule):
 
     References
         Measured with ideep4py 1.0.4 and 2.0.0.post3.
+
+        Reports: chainer PR 5373, 5374 and 5095; chainer #7309 (spawn).
     """
 
     title = "Models cannot be pickled after to_intel64() here"

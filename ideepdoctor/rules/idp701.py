@@ -39,6 +39,8 @@ class IDP701(Rule):
 
     References
         numpy #11579, pytorch #38412. Later MKLs (2020.1) ignore the variable.
+
+        Reports: conda #2476, anaconda-issues #11993, rust-math/intel-mkl-src #106.
     """
 
     title = "MKL takes its slow path on this AMD CPU"

@@ -27,6 +27,8 @@ class IDP702(Rule):
 
     References
         Measured here: 2.0 to 2.3 times NumPy 1.19 to 1.21.
+
+        Reports: chainer #5055 and #5082, apache/mxnet #17980.
     """
 
     title = "iDeep is not faster than NumPy here"

@@ -49,6 +49,8 @@ class IDP703(Rule):
 
     References
         OpenBLAS #1622, #4387.
+
+        Reports: espnet #380, pytorch #975 and #3146, apache/mxnet #4931, deeplearning4j/libnd4j #287.
     """
 
     title = "NumPy is slower with all threads than with fewer"

@@ -28,6 +28,8 @@ class IDP806(BuildRule):
 
     References
         Documentation of SWIG: "External access to the runtime".
+
+        Reports: mozilla/DeepSpeech #2135, numenta PR 1321, swig #1910, pjproject #3963 (SWIG 4).
     """
 
     title = "SWIG is missing, or is not SWIG 3"

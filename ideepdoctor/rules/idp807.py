@@ -31,6 +31,8 @@ class IDP807(BuildRule):
 
     References
         Documentation of git: git-submodule.
+
+        Reports: intel/ideep #20.
     """
 
     title = "MKL-DNN's source is missing"

@@ -40,6 +40,8 @@ class IDP808(BuildRule):
 
     References
         intel/mkl-dnn, scripts/prepare_mkl.sh.
+
+        Reports: oneDNN #159, PaddlePaddle #3758 and #5508, neon #414 and #428.
     """
 
     title = "What a build fetches cannot be fetched"

@@ -27,6 +27,8 @@ class IDP809(BuildRule):
 
     References
         Measured: mkl==2018.0.3 works through libmkl_rt, 2024.2.2 does not.
+
+        Reports: intel/ideep #21, apache/mxnet #14670.
     """
 
     title = "A full MKL is taken in place of MKLML"

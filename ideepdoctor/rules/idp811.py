@@ -33,6 +33,8 @@ class IDP811(BuildRule):
 
     References
         Measured: 0.4 GB each for MKL-DNN, 0.8 GB for the extension.
+
+        Reports: oneDNN #478.
     """
 
     title = "There is too little memory for the compilers"

@@ -31,6 +31,8 @@ class IDP812(BuildRule):
 
     References
         x86-64 psABI, micro-architecture levels; documentation of GCC: x86 options.
+
+        Reports: chainer PR 4933, pytorch PR 13303 (an assembler that is too old).
     """
 
     title = "The -march does not fit the compiler, the source or the machine"

@@ -25,6 +25,8 @@ class IDP813(BuildRule):
 
     References
         Documentation of GCC: warning options.
+
+        Reports: intel/ideep #36, apache/mxnet #12862, oneDNN #283 and #1075, ngraph PR 3080.
     """
 
     title = "A warning of the compiler ends the build"

@@ -39,6 +39,8 @@ class IDP819(BuildRule):
 
     References
         intel/ideep, its tags; measured with each of them.
+
+        Reports: intel/ideep #36 and #43, pytorch #9024 and #34409, intel-extension-for-pytorch #312.
     """
 
     title = "This release of the source cannot be right here"
