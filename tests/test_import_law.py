@@ -63,6 +63,8 @@ COMMAND_LINE = (
     "cli_bench.py",
     "cli_build.py",
     "cli_common.py",
+    "cli_documents.py",
+    "cli_examine.py",
     "cli_help.py",
     "cli_fleet.py",
     "cli_fleet_run.py",
