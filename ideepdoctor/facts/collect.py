@@ -16,7 +16,8 @@ from ideepdoctor.facts.cpu import build_cpu
 from ideepdoctor.facts.host import container_kind, parse_libc, parse_os_name
 from ideepdoctor.facts.limits import Level, build_limits
 from ideepdoctor.facts.outcomes import read_chainer, read_guard, read_imports, read_libraries, read_shadows, shadow_rows
-from ideepdoctor.facts.packages import read_packages
+from ideepdoctor.facts.packages import read_duplicates, read_packages
+from ideepdoctor.facts.pip_settings import read_pip_settings
 from ideepdoctor.facts.profile import read_profile
 from ideepdoctor.facts.variables import read_variables
 from ideepdoctor.model.facts import (
@@ -175,6 +176,8 @@ def read_facts(
         python=_python(answer.part("python")),
         variables=read_variables(answer.part("variables")),
         packages=read_packages(answer),
+        duplicates=read_duplicates(answer),
+        pip_settings=read_pip_settings(answer),
         imports=outcomes,
         first_op=first_op,
         shadows=read_shadows(imports) if imports else shadow_rows(answer, "possible_shadows"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from ideepdoctor.facts.answer import Answer
 from ideepdoctor.model.facts import AlteredFile, Package
@@ -54,7 +55,7 @@ def read_packages(answer: Answer) -> tuple[Package, ...] | None:
     found = []
     checked = answer.maybe_part("integrity")
     for item in answer.parts("distributions"):
-        package = parse_metadata(item.text("metadata"), item.maybe_text("requires_txt"), item.text("location"))
+        package = _read(item)
         if package is None:
             continue
         if checked is not None and package.name == checked.text("distribution"):
@@ -62,8 +63,30 @@ def read_packages(answer: Answer) -> tuple[Package, ...] | None:
                 AlteredFile(*(str(value) for value in row))
                 for row in sorted(checked.rows("altered", 4), key=lambda row: str(row[0]))
             )
-            package = Package(
-                package.name, package.version, package.location, package.requires, checked.text("by"), altered
-            )
+            package = replace(package, integrity=checked.text("by"), altered=altered)
         found.append(package)
     return tuple(found)
+
+
+def read_duplicates(answer: Answer) -> tuple[Package, ...]:
+    """Further distributions of a name that came before, and packages that conda lists while pip's are there.
+
+    Conda's list says what conda believes to be in its environment; where the installed distribution is of another
+    version or was installed by something else, that is no longer so.
+    """
+    first = {package.name: package for package in reversed(read_packages(answer) or ())}
+    again = [package for item in answer.parts("further_distributions") if (package := _read(item)) is not None]
+    prefix = answer.part("python").text("prefix") if answer.values.get("conda_packages") else ""
+    for name, version in answer.rows("conda_packages", 2):
+        there = first.get(normalise(str(name)))
+        if there is not None and (there.version != version or there.installer not in (None, "conda")):
+            again.append(Package(there.name, str(version), f"{prefix}/conda-meta", installer="conda"))
+    return tuple(again)
+
+
+def _read(item: Answer) -> Package | None:
+    package = parse_metadata(item.text("metadata"), item.maybe_text("requires_txt"), item.text("location"))
+    if package is None:
+        return None
+    tags = None if item.values.get("tags") is None else item.texts("tags")
+    return replace(package, tags=tags, installer=item.maybe_text("installer"))

@@ -44,6 +44,8 @@ from common import (
     python_child,
     text,
 )
+from distributions import conda_packages, distributions, read
+from pip_settings import pip_settings
 from surroundings import inherited_environment
 
 ALLOWED_PREFIXES = ("CHAINER_", "DNNL_", "GOMP_", "KMP_", "MALLOC_", "MKL_", "MKLDNN_", "OMP_", "ONEDNN_", "OPENBLAS_")
@@ -69,7 +71,6 @@ ALLOWED_NAMES = frozenset(
     )
 )
 NEEDED = ("numpy", "chainer", "ideep4py", "six", "filelock", "google.protobuf", "typing_extensions")
-BUILD_FILE = "ideepdoctor-build.json"  # what a wheel of ``ideepdoctor build`` says of itself
 TEXT_LIMIT = 4000
 
 # Which modules come from the current folder, PYTHONPATH or the user site although the environment or the standard
@@ -325,15 +326,6 @@ if fine and module == "chainer":
         stage("caffe", load("chainer.links.caffe"))
 """
 )
-
-
-def read(path, limit=1 << 20):
-    """Return a file as text, None where it cannot be read."""
-    try:
-        with open(path, "rb") as stream:
-            return text(stream.read(limit))
-    except (IOError, OSError):
-        return None
 
 
 def wait_all(jobs, at_once, timeout):
@@ -618,46 +610,6 @@ def container_of_init():
     return None
 
 
-def distributions(path):
-    """Return the installed distributions of these folders, the first of a name wins, as raw lines of metadata."""
-    found, seen = [], set()
-    for folder in path:
-        try:
-            folder = folder or os.getcwd()
-            names = sorted(os.listdir(folder))
-        except OSError:
-            continue
-        for name in names:
-            base = os.path.join(folder, name)
-            if name.endswith(".dist-info"):
-                metadata = read(os.path.join(base, "METADATA"))
-            elif name.endswith(".egg-info"):
-                metadata = read(os.path.join(base, "PKG-INFO") if os.path.isdir(base) else base)
-            elif name.endswith(".egg"):
-                base = os.path.join(base, "EGG-INFO")
-                metadata = read(os.path.join(base, "PKG-INFO"))
-            else:
-                continue
-            head = [
-                line
-                for line in (metadata or "").split("\n\n")[0].splitlines()
-                if line.startswith(("Name:", "Version:", "Requires-Dist:"))
-            ]
-            own = [re.sub(r"[-_.]+", "-", line[5:].strip()).lower() for line in head if line.startswith("Name:")]
-            if own and own[0] not in seen:
-                seen.add(own[0])
-                found.append(
-                    {
-                        "metadata": "\n".join(head),
-                        "location": folder,
-                        "info": base,
-                        "requires_txt": read(os.path.join(base, "requires.txt")),
-                        "build": read(os.path.join(base, BUILD_FILE)) if own[0] == "ideep4py" else None,
-                    }
-                )
-    return found
-
-
 def altered_files(location, info, by_size):
     """Compare the files of a distribution with its RECORD; None where there is no RECORD.
 
@@ -764,8 +716,9 @@ def main():
     answer["variables"] = {"inherited": allowed(environment), "effective": None}
     if look:
         answer["variables"]["effective"] = allowed(look["environment"])
-    found = distributions(look.get("path", sys.path))
-    answer["distributions"] = found
+    found, again = distributions(look.get("path", sys.path))
+    answer.update(distributions=found, further_distributions=again, conda_packages=conda_packages())
+    answer["pip_settings"] = pip_settings(environment)
     answer["possible_shadows"] = look.get("possible")
     if request.get("phase") != "full":
         integrity(found, True, answer)
