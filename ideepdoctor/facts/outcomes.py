@@ -13,7 +13,7 @@ from ideepdoctor.targets.target import payload_source
 
 STDERR_LIMIT = 2000
 _DEADLY = frozenset({"SIGABRT", "SIGBUS", "SIGFPE", "SIGILL", "SIGKILL", "SIGSEGV", "SIGSYS", "SIGTERM", "SIGTRAP"})
-_OF_INTEREST = re.compile(
+OF_INTEREST = re.compile(
     r"lib(mkl|dnnl|i?omp5?\b|gomp|openblas|blas|cblas|lapack|s?t?atlas|blis|flexiblas)|_ideep4py", re.IGNORECASE
 )
 _ORDER = ("numpy", "ideep4py", "chainer")
@@ -113,7 +113,7 @@ def read_libraries(imports: Answer) -> tuple[NativeLibrary, ...]:
         after = imports.part(module).part("told").maybe_part("after")
         for path in after.texts("maps") if after is not None else ():
             name = path.rpartition("/")[2]
-            if _OF_INTEREST.match(name) and path not in found:
+            if OF_INTEREST.match(name) and path not in found:
                 found[path] = NativeLibrary(name, path, module)
     return tuple(found.values())
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from packaging.version import Version
 
-from ideepdoctor.model.facts import Facts
+from ideepdoctor.model.facts import Facts, Outcome
 from ideepdoctor.model.findings import Evidence, Finding, Severity
 from ideepdoctor.rules.base import Example, Rule
 from ideepdoctor.rules.compat import is_older
@@ -126,7 +126,7 @@ class IDP306(Rule):
         elif result.ok:
             return
         else:
-            text = f"{result.error_text or ''} {result.stderr_tail}"
+            text = "\n".join(_errors(result))
             matched = [(mark, cause) for mark, cause in _MARKS if mark in text]
             # The text names only the cause that came first, the versions name all that they show.
             shown = _predicted(facts) if matched else []
@@ -144,6 +144,17 @@ class IDP306(Rule):
             next_step=(build_command(facts) if too_new else None) or "ideepdoctor setup" if stuck else pins,
             evidence=(Evidence("import it", None, python_command(facts, "-c 'import chainer'")),),
         )
+
+
+def _errors(result: Outcome) -> list[str]:
+    """What was raised: the error, and the lines of standard error that are no part of a traceback.
+
+    The files and lines of a traceback, which are indented, name modules that are there: NumPy's own numpy.distutils
+    looks for distutils.msvccompiler. The first of several lines may be half of one.
+    """
+    lines = result.stderr_tail.splitlines()
+    shown = lines[1:] if len(lines) > 1 else lines
+    return [result.error_text or "", *(line for line in shown if not line.startswith(" "))]
 
 
 def _predicted(facts: Facts) -> list[str]:

@@ -201,6 +201,19 @@ def test_idp306_knows_the_errors_even_where_the_versions_look_right(text: str, c
     assert by_stderr.consequence == "import chainer fails"
 
 
+def test_idp306_takes_no_module_that_a_traceback_goes_through_for_one_that_is_gone():
+    frames = (
+        "rc/numpy.distutils/system_info.py, line 196, in <module>\n"
+        "    from numpy.distutils.command.config import config as cmd_config\n"
+        "    from pkg_resources import np.sctypes\n"
+    )
+    last = "No module named 'distutils.msvccompiler'"
+    (finding,) = alone("IDP306", NEWER, import_fails(last, stderr_tail=f"{frames}ModuleNotFoundError: {last}\n"))
+    assert finding.found == "no distutils.msvccompiler (setuptools 74 and later)"
+    (finding,) = alone("IDP306", NEWER, import_fails("", stderr_tail=f"{frames}ModuleNotFoundError: {last}\n"))
+    assert finding.found == "no distutils.msvccompiler (setuptools 74 and later)"
+
+
 def test_idp306_names_all_causes_that_the_versions_show():
     (finding,) = alone("IDP306", NEWER, import_fails("No module named 'pkg_resources'"), {"packages": {"numpy": "2.0"}})
     assert "NumPy 2.0, which lacks np.sctypes" in finding.found
