@@ -55,6 +55,7 @@ def written(path: Path) -> str:
 def readme(language: str) -> str:
     """The README as a page: what it links to in the repository stays as a name."""
     text = _OTHER_LANGUAGE.sub("", (ROOT / READMES[language]).read_text("utf-8"), count=1)
+    text = re.sub(r"\A# ideepdoctor$", "# ideepdoctor: README", text, flags=re.MULTILINE)
     text = re.sub(r"\[(`[^`]+`)\]\((?!https?:|#)[^)]+\)", r"\1", text)
     return re.sub(r"\[([^\]`]+)\]\((?!https?:|#)[^)]+\)", r"\1", text)
 

@@ -91,7 +91,7 @@ def pages(words: Words) -> Mapping[str, str]:
         ),
         "",
         f"**{words('Detected')}: {len(detected)} / {len(inside)}** "
-        f"({words('not applicable here')}: {len(failures()) - len(inside)}).",
+        f"({words('not applicable here')}: {len(failures()) - len(inside)}){words('. ').rstrip()}",
         "",
         *table(
             (words("How it was shown"), words("Number"), words("Meaning")),

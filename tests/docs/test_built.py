@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 
@@ -113,3 +114,22 @@ def test_what_is_typed_is_cut_as_the_pages_are(text: str) -> None:
     done = subprocess.run(["node", "-e", program], capture_output=True, text=True, check=True, timeout=30)
     assert json.loads(done.stdout) == Pairs({}).split(text)
     assert "".join(Pairs({}).split("あい")) == "あい"
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("chromium") is None, reason="there is no chromium")
+@pytest.mark.parametrize(
+    ("page", "words", "found"),
+    [
+        ("search.html", "IDP305", "rules/IDP305.html"),
+        ("search.html", "Xbyak", "rules/IDP111.html"),
+        ("ja/search.html", "畳み込みの出力", "rules/IDP603.html"),
+        ("ja/search.html", "SIGILL", "symptoms.html"),
+    ],
+)
+def test_the_search_of_a_browser_finds_without_a_server(folder: Path, page: str, words: str, found: str) -> None:
+    url = f"{(folder / page).resolve().as_uri()}?q={quote(words)}"
+    options = ("--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=8000", "--dump-dom")
+    done = subprocess.run(["chromium", *options, url], capture_output=True, text=True, timeout=120)
+    results = done.stdout.partition('id="search-results"')[2]
+    assert re.search(rf'href="[^"]*{re.escape(found)}', results), results[:2000]
