@@ -91,6 +91,10 @@ class Answer:
         found = self._get(key, list) or []
         return tuple(_checked(item, str, f"{self.where}.{key}") for item in found)
 
+    def maybe_texts(self, key: str) -> tuple[str, ...] | None:
+        """A list of texts or None."""
+        return None if self._get(key, list) is None else self.texts(key)
+
     def rows(self, key: str, length: int) -> tuple[Sequence[Any], ...]:
         """A list of lists of this length, empty where there is none."""
         found = self._get(key, list) or []

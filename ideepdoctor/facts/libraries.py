@@ -221,6 +221,7 @@ def _started(part: Answer | None, emulated: bool) -> Started | None:
     return Started(
         at_start=part.texts("at_start"),
         with_numpy=part.texts("with_numpy"),
+        numpy_blas=part.maybe_texts("numpy_blas"),
         after=part.texts("after"),
         visible=part.text_by_name("visible") or {},
         bound=part.text_by_name("bound") or {},

@@ -93,6 +93,9 @@ class Started:
     """Real paths of the shared objects that were mapped before anything was imported."""
     with_numpy: tuple[str, ...] = ()
     """Real paths of those mapped after ``import numpy`` alone."""
+    numpy_blas: tuple[str, ...] | None = None
+    """The libraries for linear algebra that NumPy says it was built with, in its own words: ``openblas``, ``mkl_rt``;
+    empty: none; None: not told."""
     after: tuple[str, ...] = ()
     """Real paths of those mapped after the import (after the operation, where that succeeded)."""
     visible: Mapping[str, str] = field(default_factory=dict)

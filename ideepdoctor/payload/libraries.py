@@ -158,6 +158,13 @@ def first_op():
     made = numpy.array(ideep4py.relu.Forward(ideep4py.array(given)))
     if not (made == numpy.maximum(given, 0)).all():
         return {"error_type": "WrongNumbers", "error_text": "relu differs from NumPy's"}
+def algebra(config):
+    names = ("blas_opt_info", "blas_ilp64_opt_info")
+    known = [getattr(config, name) for name in names if isinstance(getattr(config, name, None), dict)]
+    if not known:
+        blas = config.CONFIG["Build Dependencies"]["blas"]  # NumPy 1.26 and later
+        return [text(blas["name"])] if blas["found"] else []
+    return [text(one) for info in known for one in info.get("libraries") or info]
 tell("at_start", shared())
 try:
     import ctypes
@@ -168,6 +175,7 @@ if first:
     sys.path.insert(0, "")
 try:
     import numpy  # as ideep4py does first; what it opens by itself (MKL's OpenMP) is there before ideep4py's libraries
+    tell("numpy_blas", algebra(numpy.__config__))
 except BaseException:
     pass
 tell("with_numpy", shared())
@@ -1193,6 +1201,7 @@ def started_answer(child, cookie, timeout):
     told = with_paths(child.wait(timeout).told())
     answer = dict((name, told.pop(name, [])) for name in ("at_start", "with_numpy", "after"))
     answer.update((name, told.pop(name, {})) for name in ("visible", "bound"))
+    answer["numpy_blas"] = told.pop("numpy_blas", None)
     errors = [text(part)[-TEXT_LIMIT:] for part in child.output[2].split(cookie.encode("ascii"))]
     return dict(answer, told=told, stderr=errors, ended=child.ended())
 
