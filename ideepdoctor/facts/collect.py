@@ -14,6 +14,7 @@ from ideepdoctor.facts.answer import Answer
 from ideepdoctor.facts.built import read_built
 from ideepdoctor.facts.cpu import build_cpu
 from ideepdoctor.facts.host import container_kind, parse_libc, parse_os_name
+from ideepdoctor.facts.host_limits import with_host_limits
 from ideepdoctor.facts.limits import Level, build_limits
 from ideepdoctor.facts.outcomes import read_chainer, read_guard, read_imports, read_libraries, read_shadows, shadow_rows
 from ideepdoctor.facts.packages import read_duplicates, read_packages
@@ -172,7 +173,7 @@ def read_facts(
         target=TargetRef(target.python, target.transport, target.emulator, target.reason, target.address),
         platform=_platform(machine, answer.maybe_text("loader_help")),
         cpu=cpu,
-        limits=_limits(machine),
+        limits=_limits(machine, answer.maybe_text("executable_memory")),
         python=_python(answer.part("python")),
         variables=read_variables(answer.part("variables")),
         packages=read_packages(answer),
@@ -232,15 +233,16 @@ def _platform(machine: Answer, loader_help: str | None) -> Platform:
     )
 
 
-def _limits(machine: Answer) -> Limits:
-    """What the target may use."""
+def _limits(machine: Answer, executable_memory: str | None) -> Limits:
+    """What the target may use, and what the system refuses it."""
     levels = tuple(
         Level(item.integer("version"), item.text("controller"), item.text_by_name("texts") or {})
         for item in machine.parts("cgroups")
     )
-    return build_limits(
+    limits = build_limits(
         machine.maybe_text("status"), machine.maybe_text("meminfo"), levels, machine.maybe_integer("disk_free_bytes")
     )
+    return with_host_limits(limits, machine, levels, executable_memory)
 
 
 def _python(part: Answer) -> Python:

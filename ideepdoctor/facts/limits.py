@@ -71,7 +71,7 @@ def memory_limit_bytes(levels: Iterable[Level]) -> int | None:
 
 def cgroup_version(levels: Iterable[Level]) -> int | None:
     """1 where a controller of version 1 is mounted for CPU or memory (hybrid systems too), else 2; None: neither."""
-    return min((level.version for level in levels), default=None)
+    return min((level.version for level in levels if level.controller != "pids"), default=None)
 
 
 def build_limits(

@@ -45,6 +45,7 @@ from common import (
     text,
 )
 from distributions import conda_packages, distributions, read
+from host_limits import EXECUTABLE, executable_memory, host_limits
 from pip_settings import pip_settings
 from surroundings import inherited_environment
 
@@ -180,6 +181,7 @@ tell("look", {"path": ([""] if first else []) + sys.path, "environment": dict(os
 # xgetbv(index, out): mov ecx, edi; mov r8, rsi; xgetbv; two stores to r8; ret
 CPUID = (
     CHILD
+    + EXECUTABLE
     + r"""
 import ctypes
 import mmap
@@ -496,8 +498,8 @@ def elf_loader(path):
 def cgroup_folders(groups, mounts):
     """Resolve /proc/self/cgroup against /proc/self/mountinfo.
 
-    Returns a list of (version, controller, folder, mount point): version 1 for cpu and memory, and version 2. Where
-    the group lies outside what is mounted (a container that sees the host's path) the mount point itself counts.
+    Returns a list of (version, controller, folder, mount point): version 1 for cpu, memory and pids, and version 2.
+    Where the group lies outside what is mounted (a container that sees the host's path) the mount point itself counts.
     """
     own = {}
     for line in groups.splitlines():
@@ -515,7 +517,7 @@ def cgroup_folders(groups, mounts):
         if kinds[0] == "cgroup2":
             controllers = [""]
         else:
-            controllers = [one for one in kinds[-1].split(",") if one in ("cpu", "memory")]
+            controllers = [one for one in kinds[-1].split(",") if one in ("cpu", "memory", "pids")]
         for controller in controllers:
             path = own.get(controller, "/")
             inside = path[len(root) :] if root != "/" and (path + "/").startswith(root + "/") else path
@@ -528,7 +530,10 @@ def cgroup_folders(groups, mounts):
 
 def cgroup_texts():
     """Return the limits of every level of this process's control groups, as texts."""
-    names = {1: ("cpu.cfs_quota_us", "cpu.cfs_period_us", "memory.limit_in_bytes"), 2: ("cpu.max", "memory.max")}
+    names = {
+        1: ("cpu.cfs_quota_us", "cpu.cfs_period_us", "memory.limit_in_bytes", "pids.max"),
+        2: ("cpu.max", "memory.max", "pids.max"),
+    }
     levels = []
     for version, controller, folder, point in cgroup_folders(
         read("/proc/self/cgroup") or "", read("/proc/self/mountinfo") or ""
@@ -590,6 +595,7 @@ def machine_texts():
         "status": read("/proc/self/status"),
         "cgroups": cgroup_texts(),
         "disk_free_bytes": free,
+        "host_limits": host_limits(),
         "container": {
             "files": [
                 path for path in ("/.dockerenv", "/run/.containerenv", "/run/systemd/container") if os.path.exists(path)
@@ -710,6 +716,8 @@ def main():
         answer["loader_help"] = text(children["loader"].output[1] + children["loader"].output[2])
     for name in ("cpuid", "host_cpuid"):
         answer[name] = children[name].told().get("cpuid") if name in children else None
+    if "cpuid" in children:
+        answer["executable_memory"] = executable_memory(children["cpuid"].told(), children["cpuid"].ended())
     answer["python"]["user_site"] = look.get("user_site")
     answer["guard"] = guard_file(look) if look else None
     answer["profile"] = {"path": look["profile"], "text": read(look["profile"])} if look.get("profile") else None

@@ -542,7 +542,7 @@ def cgroup(probe: ModuleType, groups: str, mounts: str) -> list[Any]:
 
 
 def test_cgroup_folders(probe: ModuleType, tmp_path: Path) -> None:
-    for folder in ("cpu,cpuacct/slurm/job 1", "memory/inner", "unified/user.slice/a"):
+    for folder in ("cpu,cpuacct/slurm/job 1", "memory/inner", "unified/user.slice/a", "pids/x"):
         (tmp_path / folder).mkdir(parents=True)
     root = str(tmp_path)
     mounts = (
@@ -550,17 +550,18 @@ def test_cgroup_folders(probe: ModuleType, tmp_path: Path) -> None:
         f"31 23 0:28 / {root}/cpu,cpuacct rw shared:1 - cgroup cgroup rw,cpu,cpuacct\n"
         f"32 23 0:29 /docker/ab {root}/memory rw - cgroup cgroup rw,memory\n"
         f"33 23 0:30 / {root}/unified rw - cgroup2 cgroup2 rw\n"
-        "34 23 0:31 / /sys/fs/cgroup/pids rw - cgroup cgroup rw,pids\n"
+        f"34 23 0:31 / {root}/pids rw - cgroup cgroup rw,pids\n35 23 0:32 / {root}/blkio rw - cgroup cgroup rw,blkio\n"
     )
     groups = "4:memory:/docker/ab/inner\n3:cpuacct,cpu:/slurm/job 1\n2:pids:/x\n0::/user.slice/a\n"
     assert cgroup(probe, groups, mounts) == [
         (1, "cpu", f"{root}/cpu,cpuacct/slurm/job 1", f"{root}/cpu,cpuacct"),
         (1, "memory", f"{root}/memory/inner", f"{root}/memory"),
         (2, "", f"{root}/unified/user.slice/a", f"{root}/unified"),
+        (1, "pids", f"{root}/pids/x", f"{root}/pids"),
     ]
     # A container that sees the host's path, and one that looks out of its own namespace.
     for path in ("/kubepods/pod/x", "/../../other"):
-        assert cgroup(probe, f"0::{path}\n", mounts)[-1] == (2, "", f"{root}/unified", f"{root}/unified")
+        assert cgroup(probe, f"0::{path}\n", mounts)[2] == (2, "", f"{root}/unified", f"{root}/unified")
     assert cgroup(probe, "", "") == []
     escaped = f"33 23 0:30 / {root}/a\\040b rw - cgroup2 cgroup2 rw\n"
     assert cgroup(probe, "0::/\n", escaped) == [(2, "", f"{root}/a b", f"{root}/a b")]
@@ -595,7 +596,7 @@ def test_valid_on_every_python(tmp_path: Path) -> None:
         and "\n" in node.value
         and "def " in node.value
     ]
-    assert len(children) == 4, "the pieces of the children's sources"
+    assert len(children) == 5, "the pieces of the children's sources"
     run = "import sys, vermin; sys.exit(vermin.main())"
     path = tmp_path / "piece.py"
     for text in (SOURCE, *children):
