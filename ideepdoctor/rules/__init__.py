@@ -14,6 +14,8 @@ from ideepdoctor.rules.idp201 import IDP201
 from ideepdoctor.rules.idp202 import IDP202
 from ideepdoctor.rules.idp203 import IDP203
 from ideepdoctor.rules.idp204 import IDP204
+from ideepdoctor.rules.idp205 import IDP205
+from ideepdoctor.rules.idp206 import IDP206
 from ideepdoctor.rules.idp301 import IDP301
 from ideepdoctor.rules.idp302 import IDP302
 from ideepdoctor.rules.idp303 import IDP303
@@ -27,6 +29,12 @@ from ideepdoctor.rules.idp310 import IDP310
 from ideepdoctor.rules.idp311 import IDP311
 from ideepdoctor.rules.idp312 import IDP312
 from ideepdoctor.rules.idp313 import IDP313
+from ideepdoctor.rules.idp314 import IDP314
+from ideepdoctor.rules.idp315 import IDP315
+from ideepdoctor.rules.idp316 import IDP316
+from ideepdoctor.rules.idp317 import IDP317
+from ideepdoctor.rules.idp318 import IDP318
+from ideepdoctor.rules.idp319 import IDP319
 from ideepdoctor.rules.idp401 import IDP401
 from ideepdoctor.rules.idp402 import IDP402
 from ideepdoctor.rules.idp403 import IDP403
@@ -35,11 +43,18 @@ from ideepdoctor.rules.idp405 import IDP405
 from ideepdoctor.rules.idp406 import IDP406
 from ideepdoctor.rules.idp407 import IDP407
 from ideepdoctor.rules.idp408 import IDP408
+from ideepdoctor.rules.idp409 import IDP409
+from ideepdoctor.rules.idp410 import IDP410
+from ideepdoctor.rules.idp411 import IDP411
 from ideepdoctor.rules.idp501 import IDP501
 from ideepdoctor.rules.idp502 import IDP502
 from ideepdoctor.rules.idp503 import IDP503
 from ideepdoctor.rules.idp504 import IDP504
 from ideepdoctor.rules.idp505 import IDP505
+from ideepdoctor.rules.idp506 import IDP506
+from ideepdoctor.rules.idp507 import IDP507
+from ideepdoctor.rules.idp508 import IDP508
+from ideepdoctor.rules.idp509 import IDP509
 from ideepdoctor.rules.idp601 import IDP601
 from ideepdoctor.rules.idp602 import IDP602
 from ideepdoctor.rules.idp603 import IDP603
@@ -59,11 +74,15 @@ from ideepdoctor.rules.idp616 import IDP616
 from ideepdoctor.rules.idp617 import IDP617
 from ideepdoctor.rules.idp618 import IDP618
 from ideepdoctor.rules.idp619 import IDP619
+from ideepdoctor.rules.idp620 import IDP620
+from ideepdoctor.rules.idp621 import IDP621
+from ideepdoctor.rules.idp622 import IDP622
 from ideepdoctor.rules.idp701 import IDP701
 from ideepdoctor.rules.idp702 import IDP702
 from ideepdoctor.rules.idp703 import IDP703
 from ideepdoctor.rules.idp704 import IDP704
 from ideepdoctor.rules.idp705 import IDP705
+from ideepdoctor.rules.idp706 import IDP706
 from ideepdoctor.rules.idp709 import IDP709
 from ideepdoctor.rules.idp801 import IDP801
 from ideepdoctor.rules.idp802 import IDP802
@@ -128,7 +147,10 @@ RULES: tuple[type[Rule], ...] = (
     IDP202,
     IDP203,
     IDP204,
+    IDP205,
+    IDP206,
     IDP301,
+    IDP315,
     IDP302,
     IDP401,
     IDP402,
@@ -138,15 +160,23 @@ RULES: tuple[type[Rule], ...] = (
     IDP404,
     IDP407,
     IDP408,
+    IDP409,
+    IDP410,
     IDP308,
     IDP303,
     IDP304,
     IDP305,
+    IDP411,
     IDP306,
     IDP307,
+    IDP317,
+    IDP318,
     IDP309,
+    IDP314,
     IDP310,
     IDP311,
+    IDP316,
+    IDP319,
     IDP312,
     IDP313,
     IDP501,
@@ -154,6 +184,10 @@ RULES: tuple[type[Rule], ...] = (
     IDP503,
     IDP504,
     IDP505,
+    IDP506,
+    IDP507,
+    IDP508,
+    IDP509,
     IDP601,
     IDP602,
     IDP603,
@@ -173,11 +207,15 @@ RULES: tuple[type[Rule], ...] = (
     IDP617,
     IDP618,
     IDP619,
+    IDP620,
+    IDP621,
+    IDP622,
     IDP701,
     IDP702,
     IDP703,
     IDP704,
     IDP705,
+    IDP706,
     IDP709,
     IDP820,
     IDP824,

@@ -31,7 +31,7 @@ class IDP302(Rule):
 
     title = "This release of ideep4py cannot work"
     severity = Severity.ERROR
-    requires = ("IDP301",)
+    requires = ("IDP301", "IDP315")
     fix = FixSafety.SAFE
     ok = (
         Example("2.0.0.post3"),

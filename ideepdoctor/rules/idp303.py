@@ -30,7 +30,7 @@ class IDP303(PairRule):
 
     title = "Chainer does not use this ideep4py"
     severity = Severity.ERROR
-    requires = ("IDP110", "IDP111", "IDP301", "IDP302", "IDP308")
+    requires = ("IDP110", "IDP111", "IDP301", "IDP302", "IDP308", "IDP315")
     fix = FixSafety.SAFE
     verdict = Pair.UNUSED
     consequence = "Chainer silently computes with NumPy"

@@ -43,7 +43,7 @@ class IDP305(Rule):
 
     title = "NumPy does not fit this ideep4py"
     severity = Severity.ERROR
-    requires = ("IDP201", "IDP204", "IDP301", "IDP302", "IDP303", "IDP304")
+    requires = ("IDP201", "IDP204", "IDP301", "IDP302", "IDP303", "IDP304", "IDP315")
     fix = FixSafety.SAFE
     ok = (
         Example("1.21.6 on 3.7"),

@@ -39,7 +39,7 @@ class IDP309(Rule):
 
     title = "Files of ideep4py were altered"
     severity = Severity.ERROR
-    requires = ("IDP301",)
+    requires = ("IDP301", "IDP315")
     fix = FixSafety.SAFE
     ok = (
         Example("as installed"),

@@ -39,11 +39,14 @@ class IDP310(Rule):
         "IDP302",
         "IDP305",
         "IDP309",
+        "IDP314",
         "IDP401",
         "IDP402",
         "IDP403",
         "IDP405",
         "IDP406",
+        "IDP409",
+        "IDP411",
     )
     ok = (Example("imported"), Example("not tried", {"imports": None, "first_op": None, "mode": "quick"}))
     bad = (

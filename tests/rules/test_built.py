@@ -87,7 +87,7 @@ def test_nor_with_a_build_for_a_python_that_has_a_wheel(host: str) -> None:
 @pytest.mark.parametrize(
     ("overlay", "expected"),
     [
-        (built_host(chainer="6.7.0"), []),
+        (built_host(chainer="6.7.0"), ["IDP319"]),
         (built_host(chainer="4.5.0"), ["IDP304"]),
         (built_host(chainer="3.5.0"), ["IDP303"]),
         (built_host(ideep4py="1.0.4+doctor.v3"), ["IDP303"]),

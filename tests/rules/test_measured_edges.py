@@ -69,7 +69,8 @@ def test_chainer_4_does_not_read_the_dtype(chainer: str, read: bool):
 
 @pytest.mark.parametrize("extra", [{}, QUICK], ids=["full", "quick"])
 def test_a_build_for_a_python_without_a_wheel(extra: dict[str, Any]):
-    newer = {"python": {"version": "3.8.18", "abi": "cp38"}, "packages": {"ideep4py": "2.0.0"}}
+    built = {"ideep4py": {"version": "2.0.0", "tags": ["cp38-cp38-linux_x86_64"]}}
+    newer = {"python": {"version": "3.8.18", "abi": "cp38"}, "packages": built}
     assert faults(judged("py37-healthy", newer, extra)) == []
     assert faults(judged("py37-healthy", newer, extra, {"packages": {"ideep4py": None}})) == ["IDP201"]
     assert alone("IDP201", "py37-healthy", newer, extra, {"planned_ideep4py": "2.0.0.post3"})
