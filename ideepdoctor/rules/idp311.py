@@ -10,6 +10,7 @@ from ideepdoctor.model.plan import Step
 from ideepdoctor.rules.base import Example, Rule
 from ideepdoctor.rules.compat import numpy_window
 from ideepdoctor.rules.deaths import classify, failed, how_it_ended, killed, last_line
+from ideepdoctor.rules.idp509 import refused_switches
 from ideepdoctor.rules.installed import fix_command, outcome, package, python_command, stack_fix, stack_steps, tried
 
 
@@ -51,7 +52,7 @@ class IDP311(Rule):
         if package(facts, "chainer") is None:
             return
         result = tried(facts, "chainer")
-        if result is None or result.ok or _told_by_another_rule(facts):
+        if result is None or result.ok or _told_by_another_rule(facts) or refused_switches(facts):
             return
         cause = classify(result)
         missing = "No module named" in (result.error_text or "")

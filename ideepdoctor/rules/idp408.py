@@ -84,7 +84,7 @@ class IDP408(Rule):
         if len(paths) < 2:
             return
         others = [path for path in paths if not is_own(found, path)] or paths[1:]
-        hidden = (variable(facts, "KMP_DUPLICATE_LIB_OK") or "").lower() in _SETS
+        hidden = hides_the_clash(facts)
         dead = works(found) is False
         yield self.finding(
             found=" and ".join(describe(found, path) for path in paths)
@@ -97,6 +97,11 @@ class IDP408(Rule):
             evidence=tuple(Evidence("mapped after the import", path) for path in paths),
             severity=Severity.ERROR if dead else Severity.WARNING,
         )
+
+
+def hides_the_clash(facts: Facts) -> bool:
+    """Whether KMP_DUPLICATE_LIB_OK is on, by the words that the runtime takes for yes."""
+    return (variable(facts, "KMP_DUPLICATE_LIB_OK") or "").lower() in _SETS
 
 
 def runtimes(found: Native) -> list[str]:
