@@ -6,7 +6,7 @@ import hashlib
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from ideepdoctor.commands.session import Session, TargetOptions, examine, find_target, judge_all, model_place
@@ -16,8 +16,9 @@ from ideepdoctor.model.report import Report
 from ideepdoctor.model.summary import versions
 from ideepdoctor.proof.certify import Run, make_plan, record_model
 from ideepdoctor.proof.certify_data import Case, Model, Plan, Setting
+from ideepdoctor.proof.certify_lasting import fork_data, lasting_of, memory_data, with_leaks
 from ideepdoctor.proof.certify_order import ordered, seconds_of, selected, settings_of
-from ideepdoctor.proof.certify_report import as_smoke, failures, judged, memory, rows
+from ideepdoctor.proof.certify_report import as_smoke, failures, judged, rows
 from ideepdoctor.proof.certify_store import Store
 from ideepdoctor.rules.elsewhere import named, step_there
 from ideepdoctor.rules.installed import variable
@@ -146,6 +147,8 @@ def _report(
     results = {(case.key, s.name): run.results[case.key, s.name] for case, s in run.pairs if _has(run, case, s)}
     if not any(item.status != "not-run" for item in results.values()):
         raise CouldNotCheck("nothing was tried: the budget was too short, or nothing can be tried here")
+    lasting = lasting_of(run.pairs, results)
+    facts, results = replace(facts, lasting=lasting), with_leaks(results, lasting)
     smoke = as_smoke(run.pairs, results, model, plan.threads)
     names = ",".join(setting.name for setting in settings)
     again = f"ideepdoctor certify {named(facts.target)} --threads {names}"
@@ -166,7 +169,8 @@ def _report(
         "unknown_files": list(plan.unknown),
         "ops": rows(run.pairs, results),
         "failures": failures(run.pairs, results),
-        "memory": memory(results),
+        "memory": memory_data(lasting),
+        "fork": fork_data(lasting),
         "model": None if model is None or place is None else _model_data(model, place),
         "results_file": run.store.path,
         "seconds": seconds,

@@ -26,7 +26,7 @@ Answer to run:
   results          objects with key, status (right, wrong, crashed, raised, timeout or not-run), hazard, forward and
                    backward (whether iDeep was used, null where that cannot be told), why (not used), error (null where
                    it is not finite, or none), tolerance, wrong (names of outputs and gradients), message, kernels,
-                   seconds, measured (of the case memory)
+                   seconds, measured (of the cases memory and fork)
                    Cases that there was no time for are not among them.
 
 Answer to model: see certify_model.
@@ -50,12 +50,12 @@ from certify_models import (  # noqa: E402
     run_keep,
     run_load,
     run_mdarray,
-    run_memory,
     run_optimizer,
     run_resume,
 )
 from certify_ops import ELEMENTWISE, MASKED, run_dropout, run_function  # noqa: E402
 from lab import DEATHS, Child, Group, NotRun, begin, describe, new_setting, relative_error, serve, tolerance  # noqa: E402
+from lasting import run_fork, run_memory  # noqa: E402
 
 HOOKS = ("WeightDecay", "GradientClipping", "GradientHardClipping", "Lasso", "GradientLARS")
 RUNNERS = {
@@ -65,6 +65,7 @@ RUNNERS = {
     "keep": run_keep,
     "mdarray": run_mdarray,
     "memory": run_memory,
+    "fork": run_fork,
     "dropout": run_dropout,
 }
 # Files of chainer/functions and chainer/optimizers that speak of iDeep, and what here is about them.
@@ -175,10 +176,10 @@ def judged(np, result):
         if not finite:
             message = "%s has other NaN, infinities or another shape" % where
     return {
-        "status": "wrong" if wrong or result.note else "right",
+        "status": getattr(result, "status", "wrong" if wrong or result.note else "right"),
         "forward": result.used[0],
         "backward": result.used[1],
-        "error": worst if finite else None,
+        "error": worst if finite and errors else None,
         "tolerance": limit,
         "wrong": wrong,
         "message": message,
@@ -254,6 +255,8 @@ def hazard_of(case, fields, ready):
     wrong = fields.get("wrong") or []
     of_convolution = "b" in case.get("inputs", "") or case.get("gradient") == "b"
     name, expression = options.get("name", ""), str(options.get("expression", ""))
+    if op == "fork":
+        return None if status in ("right", "not-run") else "fork"
     if status == "wrong":
         gradients = wrong and not any(word.startswith("output") for word in wrong)
         if op == "batch_normalization":

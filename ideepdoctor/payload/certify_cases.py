@@ -482,7 +482,11 @@ def of_models(optimizers, expressions, protocols, hooks):
         for shape in ((2, 16, 6, 6), (2, 24, 6, 6)):
             found.append({"op": "mdarray", "shapes": [shape], "options": {"expression": name}})
     found += late
-    found.append({"op": "memory", "options": {"count": 200}})
+    found.append({"op": "memory", "options": {"shapes": "the same", "count": 240}})
+    found += [
+        {"op": "memory", "options": {"shapes": "new", "count": 200, "engine": name}} for name in ("iDeep", "NumPy")
+    ]
+    found.append({"op": "fork", "options": {"children": 3}})
     return found
 
 
@@ -498,8 +502,8 @@ def cost(case):
     seconds = 0.008
     if case["op"] in ("optimizer", "load", "keep", "resume"):
         return 0.1
-    if case["op"] == "memory":
-        return 3.0
+    if case["op"] in ("memory", "fork"):
+        return 1.5
     if case["op"] in ("convolution_2d", "deconvolution_2d"):
         (n, c, height, width), (k, part, rows, columns) = shapes[:2]
         (sy, sx) = pair(options.get("stride", 1))
@@ -556,9 +560,9 @@ def beyond_the_edge(case):
 
 
 def risk_of(case):
-    """2: this may spoil the memory of its process, and must not share it; 1: it may end it, and comes last; else 0."""
+    """2: it must not share a process, whose memory it spoils or measures; 1: it may end it, and comes last; else 0."""
     options = case.get("options") or {}
-    if beyond_the_edge(case):
+    if beyond_the_edge(case) or case["op"] in ("memory", "fork"):
         return 2
     words = str(options.get("expression", "")), str(options.get("how", ""))
     risky = case["op"] == "split_axis" or "float" in words[0] or words[1].startswith("pickle")

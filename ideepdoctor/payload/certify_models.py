@@ -6,7 +6,6 @@ Kinds of cases (op), each with options:
   load        how: parameters that come into a model after to_intel64()
   keep        how: a model after to_intel64() is copied, pickled, saved
   mdarray     expression: arithmetic of bare arrays
-  memory      shapes, seconds: growth of the resident memory when every shape is new
 """
 
 import io
@@ -361,36 +360,3 @@ def run_mdarray(lab, case, mark):
 def product_terms(shape):
     """Terms of the longest sum among the expressions."""
     return max(LEAST_TERMS, shape[0] * shape[1] * shape[2] * shape[3])
-
-
-def resident_bytes():
-    """Resident memory of this process."""
-    with open("/proc/self/statm") as stream:
-        return int(stream.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-
-
-def run_memory(lab, case, mark):
-    """Growth of the resident memory over convolutions and ReLUs each of which has a new shape; no comparison."""
-    lab.need_ideep()
-    np, count = lab.np, int(case["options"]["count"])
-    w = normal_array(np, (16, 16, 3, 3), 3, 0.1)
-
-    def go(context, shapes):
-        for height, width in shapes:
-            with context():
-                x = lab.chainer.Variable(normal_array(np, (2, 16, height, width), 5))
-                y = lab.F.relu(lab.F.convolution_2d(x, w, pad=1))
-                y.grad = np.ones(y.shape, np.float32)
-                y.backward()
-
-    shapes = [(8 + index % 24, 8 + index // 24) for index in range(count)]
-    for context in (lab.ideep, lab.numpy):
-        go(context, [(40, 40), (32, 32)])
-    grown = []
-    for context in (lab.numpy, lab.ideep):
-        before = resident_bytes()
-        go(context, shapes)
-        grown.append(resident_bytes() - before)
-    result = Result((True, True), [], LEAST_TERMS)
-    result.measured = {"shapes": count, "numpy_bytes": grown[0], "ideep_bytes": grown[1]}
-    return result

@@ -69,7 +69,7 @@ class Result:
         message: signal, exception or other text that explains the status.
         kernels: primitives and implementations that MKL-DNN named.
         seconds: that it took, reference included.
-        measured: of the case about memory.
+        measured: of the cases about memory and forked children.
     """
 
     key: str
@@ -85,7 +85,7 @@ class Result:
     message: str = ""
     kernels: tuple[str, ...] = ()
     seconds: float | None = None
-    measured: Mapping[str, float] | None = field(default=None, hash=False)
+    measured: Mapping[str, Any] | None = field(default=None, hash=False)
 
     @property
     def failed(self) -> bool:

@@ -27,6 +27,8 @@ ALIASES = {
 _ROUNDS = (0, 4, 9, 20, 50)
 """Cases of a family that make up a tier: the first four, the next five, ... A tier is tried in every setting before the
 next one begins, so that a short budget sees every family in every setting."""
+ONCE = ("memory", "fork")
+"""Families for which the number of threads changes nothing as long as there is more than one: tried in one setting."""
 BATCH_SECONDS = 10.0
 """What a batch is to take, by the estimates: lost where the run is killed."""
 BATCH_CASES = 60
@@ -89,7 +91,7 @@ def selected(cases: Iterable[Case], words: Sequence[str]) -> tuple[Case, ...]:
 
 
 def ordered(cases: Sequence[Case], settings: Sequence[Setting]) -> list[tuple[Case, Setting]]:
-    """Every case in every setting, in the order in which they are tried."""
+    """Every case in every setting, or in one of them (see ``ONCE``), in the order in which they are tried."""
     ranks: dict[str, int] = {}
     placed = []
     for case in cases:
@@ -97,13 +99,20 @@ def ordered(cases: Sequence[Case], settings: Sequence[Setting]) -> list[tuple[Ca
         tier = max(number for number, first in enumerate(_ROUNDS) if first <= rank)
         placed.append((tier, rank, case))
     families = {family: number for number, family in enumerate(ranks)}
+    of_several = next((number for number, item in enumerate(settings) if _several(item)), 0)
     pairs = [
         (tier, position, case.risk == 2, rank, families[case.family], case, setting)
         for tier, rank, case in placed
         for position, setting in enumerate(settings)
+        if case.family not in ONCE or position == of_several
     ]
     pairs.sort(key=lambda row: row[:5])
     return [(row[5], row[6]) for row in pairs]
+
+
+def _several(setting: Setting) -> bool:
+    """Whether it has more than one thread."""
+    return setting.threads is not None and setting.threads > 1
 
 
 def batches(pairs: Sequence[tuple[Case, Setting]], pace: float = 1.0) -> Iterator[tuple[Setting, tuple[Case, ...]]]:

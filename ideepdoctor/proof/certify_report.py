@@ -10,6 +10,7 @@ from typing import Any
 from ideepdoctor.model.facts import Facts, OpCheck, Smoke
 from ideepdoctor.model.findings import Finding, Judgement, Severity
 from ideepdoctor.proof.certify_data import ONE_CPU, Case, Model, Result, Setting
+from ideepdoctor.proof.certify_lasting import CODES
 
 UNEXPLAINED = {"wrong": "IDP606", "crashed": "IDP607", "raised": "IDP607", "timeout": "IDP607"}
 """Rules about faults that no known hazard explains, by status."""
@@ -114,12 +115,6 @@ def failures(pairs: Pairs, results: Results) -> list[dict[str, Any]]:
     return found
 
 
-def memory(results: Results) -> dict[str, float] | None:
-    """Bytes by which the resident memory grew over as many new shapes; None where that was not measured."""
-    measured = [item.measured for item in results.values() if item.measured]
-    return dict(measured[0]) if measured else None
-
-
 def as_smoke(pairs: Pairs, results: Results, model: Model | None, own: int | None) -> Smoke:
     """The failing cases as checks of a smoke test, so that the same rules judge them.
 
@@ -188,7 +183,7 @@ def judged(facts: Facts, smoke: Smoke, judge: Any, command: str) -> Judgement:
     """
     judgement: Judgement = judge(replace(facts, smoke=smoke))
     proved = {code_of(check.hazard, check.status) for check in smoke.checks}
-    wanted = {"IDP601", *proved}
+    wanted = {"IDP601", *proved, *CODES}
     if not any(item.code in wanted for item in judgement.skipped):
         judgement = Judgement(
             findings=tuple(item for item in judgement.findings if item.code in wanted),

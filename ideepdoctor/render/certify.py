@@ -22,6 +22,7 @@ def lines(data: Mapping[str, Any]) -> list[str]:
     for row in data["ops"]:
         found += _row(row, data["threads"])
     found += _memory(data["memory"])
+    found += _fork(data["fork"])
     found += _unknown(data["unknown_files"])
     if data["model"] is not None:
         found += _model(data["model"])
@@ -60,12 +61,23 @@ def threads(names: Sequence[str], settings: Sequence[str]) -> str:
     return ", ".join([*words, *("one processor" for name in names if not name.isdigit())])
 
 
-def _memory(measured: Mapping[str, float] | None) -> list[str]:
-    if measured is None:
-        return []
-    ideep, numpy = (measured[name] / 1e6 for name in ("ideep_bytes", "numpy_bytes"))
-    text = f"H13: {measured['shapes']:.0f} new shapes made the process grow by {ideep:.0f} MB (NumPy: {numpy:.0f} MB)"
-    return columns.wrap(f"note: {text}", WIDTH, rest="      ")
+def _memory(measured: Mapping[str, Any] | None) -> list[str]:
+    found = []
+    if measured is not None and measured["step_bytes"] is not None:
+        grown = measured["step_bytes"] / 1e6
+        found.append(f"note: {measured['steps']} steps with the same shapes made the process grow by {grown:.1f} MB")
+    if measured is not None and measured["ideep_bytes"] is not None:
+        beside = measured["numpy_bytes"]
+        numpy = "" if beside is None else f" (NumPy: {beside / 1e6:.0f} MB)"
+        ideep = measured["ideep_bytes"] / 1e6
+        found.append(f"note: H13: {measured['shapes']} new shapes made the process grow by {ideep:.0f} MB{numpy}")
+    return [line for text in found for line in columns.wrap(text, WIDTH, rest="      ")]
+
+
+def _fork(ended: Mapping[str, Any] | None) -> list[str]:
+    if ended is None or not ended["ok"]:
+        return []  # its row tells what happened
+    return ["note: children that were forked after iDeep had computed could compute"]
 
 
 def _unknown(files: Sequence[str]) -> list[str]:

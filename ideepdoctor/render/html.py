@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import zip_longest
+from typing import Any
 
 from ideepdoctor import __version__
 from ideepdoctor.locale import columns, language, tr, translating
@@ -14,7 +15,7 @@ from ideepdoctor.model.summary import FailOn, Status, Summary, summarize
 from ideepdoctor.model.words import counted
 from ideepdoctor.render.bench_tables import Table
 from ideepdoctor.render.charts import Drawing
-from ideepdoctor.render.html_tables import operations, proof_tables, settings, tables_of
+from ideepdoctor.render.html_tables import lasting_effects, operations, proof_tables, settings, tables_of
 from ideepdoctor.render.pages import Section, filled, section
 from ideepdoctor.render.problems import Level, Problem, problems, spoken, subject
 
@@ -206,8 +207,15 @@ def _charts(report: Report) -> Iterator[Section]:
         yield from _told(of_smoke(report.smoke), "Proof", proof_tables(report.smoke))
     if "certify" in report.extra:
         yield from _told(of_certify(report.extra["certify"]), "Operations", [operations(report.extra["certify"])])
+        yield from _lasting(report.extra["certify"])
     if "tune" in report.extra:
         yield from _told(of_tune(report.extra["tune"]), "Settings", [settings(report.extra["tune"])])
+
+
+def _lasting(data: Mapping[str, Any]) -> Iterator[Section]:
+    """What certify measured of memory and of forked children; nothing where it did not."""
+    if data["memory"] is not None or data["fork"] is not None:
+        yield Section("Memory and forked children", "", "", (lasting_effects(data),))
 
 
 def _told(drawings: Iterator[Drawing], title: str, tables: Sequence[Table]) -> Iterator[Section]:

@@ -99,6 +99,22 @@ def operations(data: Mapping[str, Any]) -> Table:
     return _table(caption, ("operation", "tried", "right", "iDeep", "worst error", "faults"), rows, (1, 2, 4))
 
 
+def lasting_effects(data: Mapping[str, Any]) -> Table:
+    """What certify measured of memory and of forked children."""
+    memory, fork = data["memory"], data["fork"]
+    rows = []
+    if memory is not None and memory["step_bytes"] is not None:
+        rows.append(("steps with the same shapes", str(memory["steps"]), f"{memory['step_bytes'] / 1e6:.1f} MB more"))
+    for name, engine in (("ideep_bytes", "iDeep"), ("numpy_bytes", "NumPy")):
+        if memory is not None and memory[name] is not None:
+            rows.append((f"new input shapes, {engine}", str(memory["shapes"]), f"{memory[name] / 1e6:.1f} MB more"))
+    if fork is not None:
+        rows.append(
+            ("children forked after iDeep", "", "could compute" if fork["ok"] else fork["error_text"] or "failed")
+        )
+    return _table("Resident memory, and children", ("what", "number", "seen"), rows, (1,))
+
+
 def settings(data: Mapping[str, Any]) -> Table:
     """The numbers of ``chart_proof.of_tune``."""
     groups = []

@@ -243,7 +243,7 @@ def test_every_document_is_valid(run: Certify, tmp_path: Path, kind: str) -> Non
         "relu 0": {"status": "wrong", "error": None},
         "concat 0": {"status": "crashed", "hazard": "H7", "error": None},
     }
-    measured = {"relu 1": {"measured": {"shapes": 200, "ideep_bytes": 6e7, "numpy_bytes": 0}}}
+    measured = {"relu 1": {"measured": {"count": 200, "ideep_bytes": 6e7}}}
     payload = Payload(bad if kind == "wrong" else measured, guard=GUARD if kind == "right" else None)
     payload.model["gradients"] = [{"name": "/l/W", "error": float("inf"), "tolerance": 1e-4, "right": False}]
     report = run(payload, model="net.py:make" if kind == "model" else None)

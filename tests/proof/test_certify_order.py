@@ -75,15 +75,27 @@ def test_an_operation_that_is_none_is_refused_with_those_that_are() -> None:
 
 
 def test_a_short_budget_sees_every_family_in_every_setting() -> None:
-    pairs = ordered(catalogue(convolution=100, relu=10, memory=1), (TWO, ONE))
+    pairs = ordered(catalogue(convolution=100, relu=10, concat=1), (TWO, ONE))
     first = pairs[:18]
     assert {(item.family, setting.name) for item, setting in first} == {
-        (family, name) for family in ("convolution", "relu", "memory") for name in ("1", "2")
+        (family, name) for family in ("convolution", "relu", "concat") for name in ("1", "2")
     }
     # The user's own setting first, and within it one case of each family after the other.
     assert [setting.name for _, setting in first] == ["2"] * 9 + ["1"] * 9
-    assert [item.family for item, _ in first[:4]] == ["convolution", "relu", "memory", "convolution"]
+    assert [item.family for item, _ in first[:4]] == ["convolution", "relu", "concat", "convolution"]
     assert len(pairs) == len(set(pairs)) == 2 * 111
+
+
+@pytest.mark.parametrize(
+    ("settings", "chosen"),
+    [((ONE, TWO), "2"), ((TWO, ONE), "2"), ((ONE,), "1"), ((Setting("1cpu", one_cpu=True), ONE, TWO), "2")],
+)
+def test_memory_and_forks_are_tried_once_and_where_there_are_threads(
+    settings: tuple[Setting, ...], chosen: str
+) -> None:
+    pairs = ordered(catalogue(memory=3, fork=1, relu=1), settings)
+    assert [setting.name for item, setting in pairs if item.family != "relu"] == [chosen] * 4
+    assert len(pairs) == 4 + len(settings)
 
 
 @given(st.dictionaries(st.sampled_from("abcdef"), st.integers(1, 70)), st.integers(1, 3))

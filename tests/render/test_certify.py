@@ -21,7 +21,15 @@ def fault(**fields: Any) -> dict[str, Any]:
 
 
 def data(*rows: dict[str, Any], **fields: Any) -> dict[str, Any]:
-    return {"ops": list(rows), "threads": SETTINGS, "memory": None, "unknown_files": [], "model": None, **fields}
+    return {
+        "ops": list(rows),
+        "threads": SETTINGS,
+        "memory": None,
+        "fork": None,
+        "unknown_files": [],
+        "model": None,
+        **fields,
+    }
 
 
 def test_a_line_for_each_operation_with_its_numbers() -> None:
@@ -75,7 +83,7 @@ def test_notes_and_the_model() -> None:
         "others": [{"name": "Reshape", "why": "NumPy does it", "count": 3}],
         "notes": ["dropout was left out"],
     }
-    memory = {"shapes": 200, "ideep_bytes": 63e6, "numpy_bytes": 1e5}
+    memory = {"steps": 240, "step_bytes": 16384, "shapes": 200, "ideep_bytes": 63e6, "numpy_bytes": 1e5}
     found = lines(data(row(), memory=memory, unknown_files=["functions/new.py"], model=model))
     text = "\n".join(found)
     assert "note: H13: 200 new shapes made the process grow by 63 MB (NumPy: 0 MB)" in text
