@@ -34,6 +34,12 @@ def _recorded(host: str) -> str:
     return (HOSTS / f"{host}.json").read_text("utf-8")
 
 
+def recorded(host: str) -> dict[str, Any]:
+    """The facts of a recorded host as JSON data, to be changed at will."""
+    found: dict[str, Any] = json.loads(_recorded(host))
+    return found
+
+
 def facts_on(host: str, *overlays: Mapping[str, Any]) -> Facts:
     """The recorded host with the overlays laid over it, one after the other."""
     data = json.loads(_recorded(host))
