@@ -13,7 +13,7 @@ MODULES = sorted(
     path.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob("*.py") if path.parent.name != "payload"
 )
 
-PURE_FOLDERS = ("rules/", "model/", "stacks/", "render/", "lint/", "recipes/", "locale/")
+PURE_FOLDERS = ("rules/", "model/", "stacks/", "render/", "lint/", "recipes/", "locale/", "symptoms/")
 PURE_FILES = (
     "builder/environment.py",
     "builder/jobs.py",

@@ -108,7 +108,7 @@ _SOURCES = (
     _of("IDP808", r"Failed to connect to \S+ port", "Failed to connect"),
     _of("IDP808", r"gzip: stdin: not in gzip format|gzip: stdin: unexpected end of file", "gzip: stdin"),
     _of("IDP808", r"No Intel mklml pkg", "mklml pkg"),
-    _after("IDP808", rf"{_AT}\bmkl_(?:cblas|vsl\w*|vml\w*|service|types)\.h ?: ", "mkl_"),
+    _after("IDP808", rf"{_AT}\bmkl_(?:cblas|dnn|vsl\w*|vml\w*|service|types)\.h ?: ", "mkl_"),
     _after("IDP808", r"cannot find -lmklml\w*|'?-lmklml\w*'? (?:nicht gefunden|introuvable)", "-lmklml"),
     _of("IDP809", r"file INSTALL cannot find", "file INSTALL cannot find"),
     _of("IDP809", rf"(?:{_AT}|undefined (?:reference to|symbol:) )'?cblas_sgemm_alloc\b", "cblas_sgemm_alloc"),
@@ -118,6 +118,7 @@ _SOURCES = (
 _COMPILING = (
     _of("IDP812", r"(?:bad value|unrecognized argument) .*-march=|unknown target CPU '", "-march=", "target CPU"),
     _of("IDP812", r"CPU you selected does not support|target specific option mismatch", "CPU you", "target specific"),
+    _of("IDP812", r"Error: no such instruction: ", "no such instruction"),
     _of("IDP812", r"vector (?:return|argument) without (?:AVX|SSE)\w* enabled", "vector "),
     _of("IDP812", r"\bIllegal instruction\b|\bSIGILL\b|signal 4\b", "Illegal", "SIGILL", "signal 4"),
     _of("IDP813", r"\[-Werror(?:=[\w+-]+=?)?\]", "[-Werror"),

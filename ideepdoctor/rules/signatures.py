@@ -87,30 +87,59 @@ def find(lines: Iterable[str]) -> tuple[LogHit, ...]:
 
 def read(lines: Iterable[str]) -> Reading:
     """Like ``find``, and what to show where nothing is known."""
-    causes: list[LogHit] = []
-    follow: list[LogHit] = []
-    counts: dict[tuple[str, bool], int] = {}
-    errors: deque[tuple[int, str]] = deque(maxlen=_TELLING)
-    last: deque[tuple[int, str]] = deque(maxlen=_TELLING)
-    number, own = 0, False
+    tally, telling, number = Tally(), Telling(), 0
     for number, raw in enumerate(lines, 1):
         line = cleaned(raw)
-        if not line:
-            continue
-        own = own or (number == 1 and _OWN.match(line) is not None)
-        last.append((number, line[:SHOWN_CHARACTERS]))
-        if _is_error_like(line):
-            errors.append((number, line[:SHOWN_CHARACTERS]))
-        signature = match(line)
-        if signature is None:
-            continue
+        telling.take(number, line)
+        signature = match(line) if line else None
+        if signature is not None:
+            tally.take(number, line, signature)
+    hits = tally.hits()
+    return Reading(hits, () if hits else telling.lines(), number, telling.own)
+
+
+class Tally:
+    """The hits of a log, as they come."""
+
+    def __init__(self) -> None:
+        self._causes: list[LogHit] = []
+        self._follow: list[LogHit] = []
+        self._counts: dict[tuple[str, bool], int] = {}
+
+    def take(self, number: int, line: str, signature: Signature) -> None:
+        """Note a line that has a signature."""
         key = (signature.code, signature.follows)
-        counts[key] = counts.get(key, 0) + 1
-        if counts[key] <= HITS_PER_CODE:
-            (follow if signature.follows else causes).append(LogHit(signature.code, number, _shown(line, signature)))
-    named = {hit.code for hit in causes}
-    hits = (*causes, *(hit for hit in follow if hit.code not in named))
-    return Reading(hits, () if hits else tuple(errors or last), number, own)
+        self._counts[key] = self._counts.get(key, 0) + 1
+        if self._counts[key] <= HITS_PER_CODE:
+            kept = self._follow if signature.follows else self._causes
+            kept.append(LogHit(signature.code, number, _shown(line, signature)))
+
+    def hits(self) -> tuple[LogHit, ...]:
+        """The first cause first."""
+        named = {hit.code for hit in self._causes}
+        return (*self._causes, *(hit for hit in self._follow if hit.code not in named))
+
+
+class Telling:
+    """What of a log is shown where nothing in it is known; and whether the doctor's own build wrote it."""
+
+    def __init__(self) -> None:
+        self.own = False
+        self._errors: deque[tuple[int, str]] = deque(maxlen=_TELLING)
+        self._last: deque[tuple[int, str]] = deque(maxlen=_TELLING)
+
+    def take(self, number: int, line: str) -> None:
+        """Note a cleaned line."""
+        if not line:
+            return
+        self.own = self.own or (number == 1 and _OWN.match(line) is not None)
+        self._last.append((number, line[:SHOWN_CHARACTERS]))
+        if _is_error_like(line):
+            self._errors.append((number, line[:SHOWN_CHARACTERS]))
+
+    def lines(self) -> tuple[tuple[int, str], ...]:
+        """The last that look like errors, else the last."""
+        return tuple(self._errors or self._last)
 
 
 def cleaned(raw: str) -> str:
@@ -125,9 +154,14 @@ def cleaned(raw: str) -> str:
     return line if line.isprintable() else "".join(one if one.isprintable() else " " for one in line).rstrip()
 
 
+def spelled(line: str) -> str:
+    """A line with every kind of quote made ``'``: compilers and web pages have their own."""
+    return line.translate(_SPELLING)
+
+
 def match(line: str) -> Signature | None:
     """The first signature that a cleaned line has, or None; every kind of quote is taken for ``'``."""
-    line = line.translate(_SPELLING)
+    line = spelled(line)
     numbers = [places for word, places in _PLACES.items() if word in line]
     for number in sorted({number for places in numbers for number in places}):
         if SIGNATURES[number].pattern.search(line):
@@ -146,6 +180,6 @@ def _is_error_like(line: str) -> bool:
 
 def _shown(line: str, signature: Signature) -> str:
     """The line, cut so that the place of the signature is in it."""
-    found = signature.pattern.search(line.translate(_SPELLING))
+    found = signature.pattern.search(spelled(line))
     start = 0 if found is None or found.end() <= SHOWN_CHARACTERS else max(0, found.end() - SHOWN_CHARACTERS)
     return line[start : start + SHOWN_CHARACTERS].strip()

@@ -6,6 +6,8 @@ import pytest
 
 from ideepdoctor.model.facts import Outcome
 from ideepdoctor.rules.deaths import CAUSES, classify, how_it_ended, last_line
+from ideepdoctor.symptoms.table import RUNNING, first_of
+from tests.symptoms.signatures import SIGNATURES as REPORTED
 
 TERMINATE = "terminate called after throwing an instance of"
 
@@ -22,8 +24,9 @@ SIGNATURES = [
     (raised("ImportError", "libmkldnn.so.0: cannot open shared object file: No such file or directory"), "not found"),
     (raised("RuntimeError", "iDeep is not available.\nReason: ImportError: libmklml_intel.so: cannot open shared "
             "object file: No such file or directory"), "not found"),
-    (raised("ImportError", "libglog.so.0: cannot open shared object file"), "not found"),
-    (raised("ImportError", "libmkl_intel_lp64.so: cannot open shared object file"), "not found"),
+    (raised("ImportError", "libglog.so.0: cannot open shared object file"), "lacks a library"),
+    (raised("ImportError", "libmkl_intel_lp64.so: cannot open shared object file"), "two MKLs"),
+    (raised("ImportError", "libfoo.so.1: cannot open shared object file"), "some package needs is not found"),
     (raised("ImportError", "libpython3.6m.so.1.0: cannot open shared object file"), "linked with libpython"),
     (raised("ModuleNotFoundError", "No module named 'numpy.core._multiarray_umath'"), "NumPy does not fit"),
     (raised("ImportError", "numpy.core.multiarray failed to import"), "NumPy does not fit"),
@@ -44,8 +47,9 @@ SIGNATURES = [
     (raised("ImportError", "cannot import name '_mklinit' from 'numpy'"), "conda and pip"),
     (raised("SystemExit", "2", "Intel MKL FATAL ERROR: Cannot load libmkl_avx2.so or libmkl_def.so."),
      "two MKLs"),
-    (raised("ImportError", "undefined symbol: mkl_sparse_optimize_bsr_trsm_i8"), "another version"),
-    (raised("ImportError", "undefined symbol: mkldnn_primitive_desc_query_memory_d"), "another version"),
+    (raised("ImportError", "undefined symbol: mkl_sparse_optimize_bsr_trsm_i8"), "two MKLs"),
+    (raised("ImportError", "undefined symbol: mkldnn_primitive_desc_query_memory_d"), "not ideep4py's own"),
+    (raised("ImportError", "undefined symbol: anything_else"), "another version"),
     (killed("SIGABRT", f"{TERMINATE} 'mkldnn::error'\n  what():  std::exception"), "not ideep4py's own"),
     (killed("SIGABRT", f"{TERMINATE} 'Xbyak::Error'\n  what():  internal error"), "code generator refuses"),
     (killed("SIGABRT", "OMP: Error #15: Initializing libiomp5.so, but found libiomp5.so already initialized."),
@@ -73,8 +77,14 @@ def test_a_signature_leads_to_its_cause(ending: Outcome, consequence: str):
     assert cause.next_step
 
 
-def test_every_cause_is_reached_by_a_signature():
-    assert {cause.mark for cause in CAUSES} == {classify(ending).mark for ending, _ in SIGNATURES}
+def test_every_symptom_of_a_run_is_reached_by_a_text():
+    texts = [one.text for one in REPORTED]
+    texts += ["\n".join(filter(None, (ending.error_text, ending.stderr_tail))) for ending, _ in SIGNATURES]
+    assert {one.mark for one in RUNNING} - {found.mark for text in texts if (found := first_of(text))} == set()
+
+
+def test_what_may_be_found_is_told():
+    assert {classify(ending) for ending, _ in SIGNATURES} <= set(CAUSES)
 
 
 def test_what_nobody_knows_has_no_cause_and_a_hang_is_a_hang():
