@@ -214,7 +214,7 @@ def test_the_whole_catalogue_on_a_clean_stack(made: Made, stack: tuple[str, ...]
     unnamed = {key for key, rows in failing(data).items() if any(row["hazard"] is None for row in rows)}
     assert unnamed <= UNNAMED
     assert not RIGHT & {row["op"] for row in data["failures"]}
-    assert data["memory"]["ideep_bytes"] > 10 * 2**20
+    assert data["memory"]["ideep_bytes"] > 10 * 2**20 and data["fork"]["ok"]
 
 
 @pytest.mark.slow
