@@ -93,6 +93,7 @@ def certified() -> dict[str, Any]:
         "ops": ops,
         "failures": [],
         "memory": None,
+        "fork": None,
         "model": None,
         "results_file": "/state/certify/x.jsonl",
         "seconds": 61.0,
