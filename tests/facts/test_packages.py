@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from ideepdoctor.errors import CouldNotCheck
 from ideepdoctor.facts.answer import Answer
-from ideepdoctor.facts.packages import parse_metadata, parse_requires_txt, read_packages
+from ideepdoctor.facts.packages import parse_metadata, parse_requires_txt, read_duplicates, read_packages
 from ideepdoctor.model.facts import AlteredFile, Package
 
 PROTOBUF = "Name: typing_extensions\nVersion: 4.7.1\nRequires-Dist: six >=1.9.0\nRequires-Dist: mock ; extra == 'test'"
@@ -53,3 +53,44 @@ def test_packages_of_an_answer() -> None:
 def test_arbitrary_text(text: str) -> None:
     package = parse_metadata("Name: x\n" + text, text, "/")
     assert package is not None and package.name == "x"
+
+
+def installed(name: str, version: str, **more: object) -> dict[str, object]:
+    return {"metadata": f"Name: {name}\nVersion: {version}", "location": "/site", "info": "/site/x", **more}
+
+
+def test_tags_and_installers() -> None:
+    tags = ["cp37-cp37m-manylinux1_x86_64"]
+    found = [installed("ideep4py", "2", tags=tags, installer="pip"), installed("six", "1", tags=None, installer=None)]
+    first, second = read_packages(Answer({"distributions": found})) or ()
+    assert (first.tags, first.installer) == (("cp37-cp37m-manylinux1_x86_64",), "pip")
+    assert (second.tags, second.installer) == (None, None)
+
+
+def test_further_distributions() -> None:
+    again = [installed("NumPy", "1.16.6", installer="conda"), {"metadata": "nothing", "location": "/site"}]
+    answer = Answer({"distributions": [installed("numpy", "1.21.6")], "further_distributions": again})
+    assert read_duplicates(answer) == (Package("numpy", "1.16.6", "/site", installer="conda"),)
+    assert read_duplicates(Answer({"distributions": None})) == ()
+
+
+@pytest.mark.parametrize(
+    ("version", "installer", "listed", "doubled"),
+    [
+        ("1.21.5", "conda", "1.21.5", False),
+        ("1.21.5", None, "1.21.5", False),
+        ("1.21.5", "pip", "1.21.5", True),
+        ("1.21.6", "pip", "1.21.5", True),
+        ("1.21.6", None, "1.21.5", True),
+    ],
+)
+def test_what_conda_lists_and_pip_has_replaced(version: str, installer: str | None, listed: str, doubled: bool) -> None:
+    answer = Answer(
+        {
+            "distributions": [installed("numpy", version, installer=installer)],
+            "conda_packages": [["numpy", listed], ["chainer", "7"]],
+            "python": {"prefix": "/opt/conda"},
+        }
+    )
+    expected = (Package("numpy", listed, "/opt/conda/conda-meta", installer="conda"),) if doubled else ()
+    assert read_duplicates(answer) == expected

@@ -533,6 +533,51 @@ def test_the_first_distribution_on_the_path_wins(environment: Environment, elsew
     assert (package.version, package.location) == ("2", str(elsewhere))
 
 
+def test_who_installed_it_and_for_which_python(environment: Environment) -> None:
+    for name in ("ideep4py", "numpy", "six"):
+        install(environment.packages, name, "2", {})
+        info = environment.packages / f"{name}-2.dist-info"
+        (info / "INSTALLER").write_text("conda\n")
+        (info / "WHEEL").write_text("Wheel-Version: 1.0\nTag: cp37-cp37m-x\nTag: cp37-cp37m-y\n")
+    facts = probed(environment.python, quick=True)
+    found = {one.name: (one.tags, one.installer) for one in facts.packages or ()}
+    assert found == {
+        "ideep4py": (("cp37-cp37m-x", "cp37-cp37m-y"), "conda"),
+        "numpy": (None, "conda"),
+        "six": (None, None),
+    }
+
+
+def test_doubled_distributions(environment: Environment, elsewhere: Path) -> None:
+    install(environment.packages, "numpy", "1.16.6", {})
+    install(environment.packages, "numpy", "1.21.6", {})
+    install(environment.packages, "~umpy", "1.9", {}, "")  # what an interrupted pip leaves; it is called numpy inside
+    (environment.packages / "~umpy-1.9.dist-info" / "METADATA").write_text("Name: numpy\nVersion: 1.9\n")
+    install(elsewhere, "NumPy", "1.13.3", {})
+    twice = f"{environment.packages}{os.pathsep}{elsewhere}"  # lib and lib64 are one folder too
+    facts = probed(environment.python, environ=plain_environ(PYTHONPATH=twice), quick=True)
+    assert [(one.version, one.location) for one in facts.packages or () if one.name == "numpy"] == [
+        ("1.16.6", str(environment.packages))
+    ]
+    assert [(one.name, one.version, one.location) for one in facts.duplicates] == [
+        ("numpy", "1.21.6", str(environment.packages)),
+        ("numpy", "1.13.3", str(elsewhere)),
+    ]
+
+
+def test_what_conda_believes_to_be_there(environment: Environment) -> None:
+    install(environment.packages, "numpy", "1.21.6", {})
+    (environment.packages / "numpy-1.21.6.dist-info" / "INSTALLER").write_text("pip\n")
+    listed = environment.folder / "conda-meta"
+    listed.mkdir()
+    for name in ("numpy-1.21.5-py37h_0.json", "numpy-base-1.21.5-py37h_0.json", "history", "odd.json"):
+        (listed / name).write_text("")
+    facts = probed(environment.python, quick=True)
+    assert [(one.name, one.version, one.location, one.installer) for one in facts.duplicates] == [
+        ("numpy", "1.21.5", str(listed), "conda")
+    ]
+
+
 # Pure functions of the payload
 
 
@@ -596,7 +641,7 @@ def test_valid_on_every_python(tmp_path: Path) -> None:
         and "\n" in node.value
         and "def " in node.value
     ]
-    assert len(children) == 5, "the pieces of the children's sources"
+    assert len(children) == 6, "the pieces of the children's sources"
     run = "import sys, vermin; sys.exit(vermin.main())"
     path = tmp_path / "piece.py"
     for text in (SOURCE, *children):
