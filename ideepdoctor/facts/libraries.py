@@ -39,6 +39,8 @@ _BY_NAME = (
     ("gomp", re.compile(r"libgomp")),
     ("openblas", re.compile(r"libopenblas")),
 )
+_RUNTIME = "__kmpc_fork_call"
+"""Symbol of the OpenMP runtimes of Intel's kind, whatever their file is called."""
 MKL_STUB = "ideepdoctor_mkl_stub"
 """Symbol of the library that a build without MKL has in its place."""
 _TITLES = {"mklml": "MKLML", "mkl": "MKL", "iomp": "Intel OpenMP", "omp": "LLVM OpenMP", "gomp": "GNU OpenMP"}
@@ -155,7 +157,9 @@ def kind_of(file: ElfFile) -> str | None:
         for kind, pattern in _BY_NAME if name else ():
             if pattern.match(name or "") and (kind == "mkldnn" or not contains):
                 return kind
-    return "contained" if contains else None
+    if contains:
+        return "contained"
+    return "omp" if _RUNTIME in file.exports else None
 
 
 def identify(file: ElfFile, kind: str, mkl_version: str | None = None) -> str:
@@ -170,6 +174,8 @@ def identify(file: ElfFile, kind: str, mkl_version: str | None = None) -> str:
     if kind == "mklml" and file.build_id is None and file.size_bytes in WHEEL_MKLML:
         return f"{_TITLES[kind]} {WHEEL_MKLML[file.size_bytes]}"
     title = _TITLES.get(kind, "OpenBLAS")
+    if kind == "omp" and _RUNTIME in file.exports and "omp" not in (file.soname or file.path.rpartition("/")[2]):
+        title = "Intel or LLVM OpenMP"  # in a file of another name
     return title if file.version is None else f"{title} {file.version}"
 
 

@@ -14,8 +14,10 @@ from ideepdoctor.rules.loading import (
     dead_child,
     describe,
     elf,
+    ending,
     is_own,
     native,
+    predicted,
     what_happens,
     works,
 )
@@ -72,6 +74,20 @@ class IDP408(Rule):
     )
     bad = (
         Example("both run", _two({"ok": True})),
+        Example(
+            "Error #15 ends the import",
+            {
+                "native": {
+                    **_two({})["native"],
+                    "started": dead_child(
+                        {"ok": False, "signal": "SIGABRT", "stderr_tail": "OMP: Error #15: Initializing"},
+                        imported=False,
+                        with_numpy=[_OTHER],
+                        after=[],
+                    ),
+                }
+            },
+        ),
         Example("Error #15", _two({"ok": False, "signal": "SIGABRT", "stderr_tail": "OMP: Error #15: Initializing"})),
     )
 
@@ -90,9 +106,9 @@ class IDP408(Rule):
             found=" and ".join(describe(found, path) for path in paths)
             + ("; KMP_DUPLICATE_LIB_OK hides the clash" if hidden else ""),
             needed="one OpenMP runtime of Intel's kind",
-            consequence=what_happens(
-                found, "two sets of threads on the same CPUs, and results that nobody vouches for"
-            ),
+            consequence="measured: OMP: Error #15 ends the process"
+            if ended_by_the_clash(found)
+            else what_happens(found, "two sets of threads on the same CPUs, and results that nobody vouches for"),
             next_step=f"keep {others[0]} out of the process; see what brings it: ideepdoctor libs",
             evidence=tuple(Evidence("mapped after the import", path) for path in paths),
             severity=Severity.ERROR if dead else Severity.WARNING,
@@ -104,10 +120,27 @@ def hides_the_clash(facts: Facts) -> bool:
     return (variable(facts, "KMP_DUPLICATE_LIB_OK") or "").lower() in _SETS
 
 
+def ended_by_the_clash(found: Native) -> bool:
+    """Whether the child that imported ideep4py was ended by the second of two runtimes."""
+    result = ending(found)
+    return result is not None and "OMP: Error #15" in result.stderr_tail and len(runtimes(found)) > 1
+
+
 def runtimes(found: Native) -> list[str]:
-    """Real paths of the runtimes of Intel's kind that are mapped, each file once."""
+    """Real paths of the runtimes of Intel's kind that are mapped, each file once.
+
+    An import that "OMP: Error #15" has ended tells only what was mapped before it: the other one is ideep4py's.
+    """
+    started, result = found.started, ending(found)
+    if started is None:
+        return []
+    mapped = list(started.after)
+    if not mapped and result is not None and "OMP: Error #15" in result.stderr_tail:
+        taken = predicted(found, "libiomp5.so")
+        own = found.objects.get((taken.path if taken else None) or "")
+        mapped = [*started.at_start, *started.with_numpy, *([own.real_path] if own else [])]
     paths: dict[str, str] = {}
     for item in found.files:
-        if item.kind in ("iomp", "omp") and found.started is not None and item.file.real_path in found.started.after:
+        if item.kind in ("iomp", "omp") and item.file.real_path in mapped:
             paths.setdefault(item.file.identity or item.file.real_path, item.file.real_path)
     return list(paths.values())

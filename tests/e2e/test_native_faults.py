@@ -1,4 +1,4 @@
-"""Faults of native libraries and of variables, made for real: each gives its code, and what the rules say of it is so."""
+"""Faults of native libraries and of variables, made for real: each gives its code, and does what its rule says."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.environments import Answer, doctor, site_packages
+from tests.e2e.environments import Answer, doctor, pip_install, site_packages, uv
 from tests.e2e.loader_rows import patchelf
-from tests.e2e.strangers import Stranger
+from tests.e2e.strangers import Stranger, fetch
 
 pytestmark = pytest.mark.e2e
 
 OPENMP_2021 = Stranger(
     "intel-openmp==2021.4.0",
     "e2240ab8d01472fed04f3544a878cda5da16c26232b7ea1b59132dbfb48b186e",
-    "intel_openmp-2021.4.0.data/data/lib",
+    "lib",
 )
 BACKWARD = """
 import numpy, chainer, chainer.functions as F
@@ -165,3 +165,153 @@ def test_ideep4py_in_the_cache_of_the_loader(made, tmp_path):
     answer = Answer(done.returncode, done.stdout, done.stderr)
     assert every_code(answer) == ["IDP410"], done.stderr
     assert "ldconfig" in str(finding(answer, "IDP410")["treatment"]["next_step"])
+
+
+def runtime(strangers_folder: Path, folder: Path, name: str) -> Path:
+    """Intel's OpenMP runtime of 2021, which is LLVM's, with a SONAME that makes it another library for the loader."""
+    copy = folder / name
+    shutil.copy2(fetch(OPENMP_2021, strangers_folder) / "libiomp5.so", copy)
+    patchelf(copy, "--set-soname", name)
+    return copy
+
+
+@pytest.mark.parametrize("name", ["libiomp5-other.so.1", "libomp.so.5"])
+def test_a_second_openmp_runtime_is_silent_and_is_reported(made, tmp_path, name):
+    env, _ = made("3.7")
+    other = runtime(tmp_path / "fetched", tmp_path, name)
+    argv = [str(env / "bin" / "python"), "-c", BACKWARD]
+    done = subprocess.run(
+        argv, env={**os.environ, "LD_PRELOAD": str(other)}, capture_output=True, text=True, timeout=60
+    )
+    assert (done.returncode, "OMP: Error" in done.stderr) == (0, False), done.stderr
+    answer = diagnose(env, LD_PRELOAD=str(other))
+    assert answer.codes() == ["IDP408"], answer.stdout
+    assert str(other) in str(finding(answer, "IDP408")["found"])
+    hidden = diagnose(env, LD_PRELOAD=str(other), KMP_DUPLICATE_LIB_OK="TRUE")
+    assert every_code(hidden) == ["IDP408"], hidden.stdout
+    assert "hides the clash" in str(finding(hidden, "IDP408")["found"])
+
+
+def test_a_runtime_of_the_same_age_ends_the_process(broken_copy, tmp_path):
+    env = broken_copy("3.7")
+    other = tmp_path / "libother.so.1"
+    shutil.copy2(site_packages(env) / "ideep4py" / "lib" / "libiomp5.so", other)
+    patchelf(other, "--set-soname", other.name)
+    # Mapped alone it does nothing; the first call registers it.
+    line = f"import ctypes; ctypes.CDLL({str(other)!r}).omp_get_max_threads()\n"
+    (site_packages(env) / "another.pth").write_text(line)
+    answer = diagnose(env)
+    assert (answer.codes("error"), answer.code) == (["IDP408"], 1), answer.stdout
+    assert "OMP: Error #15" in str(finding(answer, "IDP408")["consequence"]), answer.stdout
+    goes_on = diagnose(env, KMP_DUPLICATE_LIB_OK="TRUE")
+    assert (goes_on.codes(), goes_on.code) == (["IDP408"], 0), goes_on.stdout
+
+
+def test_a_threading_layer_that_mkl_service_refuses(broken_copy):
+    env = broken_copy("3.7")
+    pip_install(env, "mkl-service==2.4.0")
+    gomp = next(path for path in mapped_by(env) if "/libgomp" in path)
+    assert diagnose(env, LD_PRELOAD=gomp, MKL_THREADING_LAYER="INTEL").codes() == ["IDP506"]
+    assert diagnose(env, MKL_THREADING_LAYER="INTEL").codes() == []
+
+
+@pytest.mark.slow
+def test_what_mkl_service_does(broken_copy):
+    env = broken_copy("3.7")
+    pip_install(env, "mkl-service==2.4.0", "mkl==2022.1.0", "intel-openmp==2022.1.0")
+    gomp = next(path for path in mapped_by(env) if "/libgomp" in path)
+    for program, variables, code in (
+        ("import mkl", {"LD_PRELOAD": gomp, "MKL_THREADING_LAYER": "INTEL"}, 1),
+        ("import numpy, mkl", {"LD_PRELOAD": gomp, "MKL_THREADING_LAYER": "intel"}, 1),
+        ("import mkl", {"LD_PRELOAD": gomp, "MKL_THREADING_LAYER": "GNU"}, 0),
+        ("import mkl", {"LD_PRELOAD": gomp, "MKL_THREADING_LAYER": "INTEL", "MKL_SERVICE_FORCE_INTEL": "1"}, 0),
+        ("import ideep4py, mkl", {"MKL_THREADING_LAYER": "INTEL"}, 0),
+    ):
+        argv = [str(env / "bin" / "python"), "-c", program]
+        done = subprocess.run(argv, env={**os.environ, **variables}, capture_output=True, text=True, timeout=60)
+        assert done.returncode == code, (program, variables, done.stderr)
+        if code:
+            assert "MKL_THREADING_LAYER=INTEL is incompatible with libgomp.so.1 library." in done.stderr
+
+
+def mapped_by(environment: Path) -> list[str]:
+    """Shared objects of a process that has imported ideep4py."""
+    program = "import ideep4py; print(open('/proc/self/maps').read())"
+    done = subprocess.run([str(environment / "bin" / "python"), "-c", program], capture_output=True, text=True)
+    return sorted({line.split()[-1] for line in done.stdout.splitlines() if ".so" in line})
+
+
+def test_numpy_with_the_reference_blas(broken_copy, tmp_path):
+    env = broken_copy("3.7")
+    packages = site_packages(env)
+    [fast] = packages.glob("numpy.libs/libopenblas*")
+    modules = [*packages.glob("numpy/core/_multiarray_umath*.so"), *packages.glob("numpy/linalg/*.so")]
+    listed = subprocess.run(["nm", "-D", "--undefined-only", *map(str, modules)], capture_output=True, text=True)
+    names = {line.split()[-1] for line in listed.stdout.splitlines() if re.search(r" U (cblas_\w+|\w+_)$", line)}
+    names -= {"cblas_sdot"}
+    source = tmp_path / "blas.c"
+    source.write_text(
+        "float cblas_sdot(int n, const float *x, int a, const float *y, int b)"
+        "{ float sum = 0; for (int i = 0; i < n; i++) sum += x[i * a] * y[i * b]; return sum; }\n"
+        + "".join(f"void {name}(void) {{ __builtin_trap(); }}\n" for name in sorted(names))
+    )
+    standin = tmp_path / "blas" / "libblas.so.3.11.0"
+    standin.parent.mkdir()
+    subprocess.run(["gcc", "-w", "-shared", "-fPIC", "-o", str(standin), str(source)], check=True)
+    fast.unlink()
+    fast.symlink_to(standin)
+    answer = diagnose(env)
+    assert answer.codes() == ["IDP706"], answer.stdout
+    assert str(standin) in str(finding(answer, "IDP706")["found"])
+
+
+@pytest.mark.slow
+def test_numpy_built_without_blas(broken_copy, monkeypatch):
+    env = broken_copy("3.7")
+    for name in ("BLAS", "LAPACK", "ATLAS", "OPENBLAS", "MKL"):
+        monkeypatch.setenv(name, "None")
+    monkeypatch.setenv("NPY_BLAS_ORDER", "")
+    monkeypatch.setenv("NPY_LAPACK_ORDER", "")
+    python = str(env / "bin" / "python")
+    words = ["-m", "pip", "install", "--no-binary", "numpy", "--no-deps", "--force-reinstall", "--no-cache-dir"]
+    subprocess.run([python, *words, "numpy==1.16.6"], check=True, capture_output=True, timeout=1200)
+    answer = diagnose(env)
+    assert answer.codes() == ["IDP706"], answer.stdout
+    command = str(finding(answer, "IDP706")["treatment"]["next_step"]).split()
+    subprocess.run(command, check=True, capture_output=True, timeout=300)
+    assert diagnose(env).codes() == []
+
+
+@pytest.mark.slow
+def test_numpy_with_the_mkl_of_intel(broken_copy, tmp_path):
+    env = broken_copy("3.6")
+    uv("pip", "uninstall", "--python", str(env / "bin" / "python"), "numpy")
+    pip_install(env, "intel-numpy==1.15.1", "mkl==2019.0", "mkl_fft==1.0.6", "mkl_random==1.0.1.1")
+    pip_install(env, "icc_rt==2020.0.133", "intel-openmp==2019.0")
+    other = tmp_path / "other"
+    uv("pip", "install", "--python", str(env / "bin" / "python"), "--target", str(other), "--no-deps", "mkl==2018.0.3")
+    [core] = other.rglob("libmkl_core.so")
+    assert every_code(diagnose(env)) == []
+    # Another MKL on the search path changes nothing: NumPy's own has been found by its RPATH, and finds its parts.
+    assert every_code(diagnose(env, LD_LIBRARY_PATH=str(core.parent))) == []
+    assert product(env, LD_LIBRARY_PATH=str(core.parent)) == 0
+    answer = diagnose(env, LD_PRELOAD=str(core))
+    assert answer.codes() == ["IDP411"], answer.stdout
+    assert finding(answer, "IDP411")["treatment"]["next_step"] == "unset LD_PRELOAD"
+    assert product(env, LD_PRELOAD=str(core)) == -11
+    for name in ("libmkl_core.so", "libmkl_intel_thread.so"):
+        part = env / "lib" / name
+        part.rename(tmp_path / name)
+        answer = diagnose(env)
+        assert (answer.codes(), answer.code) == (["IDP411"], 1), answer.stdout
+        assert (name == "libmkl_core.so") == ("libmkl_core missing" in str(finding(answer, "IDP411")["found"]))
+        assert product(env) == 2
+        (tmp_path / name).rename(part)
+    assert every_code(diagnose(env)) == []
+
+
+def product(environment: Path, **variables: str) -> int:
+    """Exit code of a process that multiplies two matrices with NumPy."""
+    program = "import numpy as n; assert n.ones((300, 300), 'f').dot(n.ones((300, 300), 'f'))[0, 0] == 300"
+    argv = [str(environment / "bin" / "python"), "-c", program]
+    return subprocess.run(argv, env={**os.environ, **variables}, capture_output=True, timeout=60).returncode

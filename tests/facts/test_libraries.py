@@ -35,6 +35,8 @@ def file(path: str, **fields: Any) -> ElfFile:
         (file("/x/libomp.so.5", soname="libomp.so.5"), "omp"),
         (file("/x/libomp-1a2b.so.5"), "omp"),
         (file("/x/libompl.so"), None),
+        (file("/x/libother.so", soname="libother.so", exports=("__kmpc_fork_call",)), "omp"),
+        (file("/x/libother.so", exports=("__kmpc_fork_call", "mkldnn_version")), "contained"),
         (file("/x/libgomp-a34b3233.so.1.0.0", soname="libgomp-a34b3233.so.1.0.0"), "gomp"),
         (file("/x/libopenblasp-r0-34a18dc3.3.7.so"), "openblas"),
         (file("/x/link.so", real_path="/x/libgomp.so.1.0.0"), "gomp"),
