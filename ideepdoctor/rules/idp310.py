@@ -8,6 +8,7 @@ from ideepdoctor.model.facts import Facts
 from ideepdoctor.model.findings import Evidence, Finding, Severity
 from ideepdoctor.rules.base import Example, Rule
 from ideepdoctor.rules.deaths import classify, failed, how_it_ended, killed, last_line
+from ideepdoctor.rules.idp408 import ended_by_the_clash
 from ideepdoctor.rules.installed import outcome, package, python_command, tried
 
 
@@ -59,6 +60,8 @@ class IDP310(Rule):
         """Classify a failed import."""
         if package(facts, "ideep4py") is None:
             return
+        if facts.native is not None and ended_by_the_clash(facts.native):
+            return  # IDP408 tells of it
         result, numpy = tried(facts, "ideep4py"), outcome(facts, "numpy")
         if result is None or result.ok:
             return
