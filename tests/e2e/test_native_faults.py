@@ -133,6 +133,7 @@ def test_what_these_variables_do(made, version, variables, ends):
         assert done.stdout.startswith("mdarray"), done.stderr
 
 
+@pytest.mark.slow
 def test_a_library_that_asks_for_an_executable_stack(broken_copy):
     env = broken_copy("3.7")
     library = site_packages(env) / "ideep4py" / "lib" / "libmkldnn.so.0"
@@ -175,6 +176,7 @@ def runtime(strangers_folder: Path, folder: Path, name: str) -> Path:
     return copy
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["libiomp5-other.so.1", "libomp.so.5"])
 def test_a_second_openmp_runtime_is_silent_and_is_reported(made, tmp_path, name):
     env, _ = made("3.7")
@@ -192,6 +194,7 @@ def test_a_second_openmp_runtime_is_silent_and_is_reported(made, tmp_path, name)
     assert "hides the clash" in str(finding(hidden, "IDP408")["found"])
 
 
+@pytest.mark.slow
 def test_a_runtime_of_the_same_age_ends_the_process(broken_copy, tmp_path):
     env = broken_copy("3.7")
     other = tmp_path / "libother.so.1"
@@ -207,6 +210,7 @@ def test_a_runtime_of_the_same_age_ends_the_process(broken_copy, tmp_path):
     assert (goes_on.codes(), goes_on.code) == (["IDP408"], 0), goes_on.stdout
 
 
+@pytest.mark.slow
 def test_a_threading_layer_that_mkl_service_refuses(broken_copy):
     env = broken_copy("3.7")
     pip_install(env, "mkl-service==2.4.0")
