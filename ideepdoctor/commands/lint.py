@@ -13,6 +13,7 @@ from ideepdoctor.commands.lint_files import Given, gather
 from ideepdoctor.commands.session import Session, wanted_codes
 from ideepdoctor.commands.settings import baseline_of, project_of
 from ideepdoctor.errors import UsageError
+from ideepdoctor.lint.demands import read_demands
 from ideepdoctor.lint.engine import UNREADABLE, Linted, Located, Unread, lint, position
 from ideepdoctor.lint.notebook import read_notebook
 from ideepdoctor.lint.registry import LINT_CHECKS
@@ -69,7 +70,8 @@ def lint_sources(session: Session, options: LintOptions) -> Report:
         except Unreadable as error:
             unread.append(Unread(item.path, None if error.line is None else Place(error.line, 1), error.reason))
             continue
-        programs.append(_Program(source.path, source.python2, lint(source, checks, converting)))
+        language = None if source.demanded is not None else 2 if source.python2 else 3
+        programs.append(_Program(source.path, language, lint(source, checks, converting)))
     if not programs:
         raise _nothing_read(unread)
     unread += [item for program in programs for item in program.linted.unread]
@@ -123,10 +125,10 @@ class _Counts:
 
 @dataclass(frozen=True, slots=True)
 class _Program:
-    """A program that was read, and what was said of it; its syntax tree is not kept."""
+    """A program that was read, its Python, and what was said of it; its syntax tree is not kept."""
 
     path: str
-    python2: bool
+    language: int | None
     linted: Linted
 
 
@@ -141,13 +143,18 @@ def _converting(given: Sequence[Given]) -> frozenset[str]:
 
 
 def _parse(item: Given) -> Source:
+    if item.demands is not None:
+        return read_demands(item.path, item.demands, item.read())
     return read_notebook(item.path, item.read()) if item.notebook else read(item.path, item.read())
 
 
 def _nothing_read(unread: Sequence[Unread]) -> UsageError:
     lines = [f"{position(item.path, item.place)}: {item.reason}" for item in unread]
     if len(lines) == 1:
-        return UsageError(lines[0], hint="lint takes Python files, notebooks, folders, and - for standard input")
+        return UsageError(
+            lines[0],
+            hint="lint takes Python files, notebooks, files of requirements, folders, and - for standard input",
+        )
     more = [f"and {len(lines) - _SHOWN} more"] if len(lines) > _SHOWN else []
     return UsageError(f"none of these {len(lines)} could be read", hint="\n".join([*lines[:_SHOWN], *more]))
 
@@ -184,9 +191,7 @@ def _data(
     programs: Sequence[_Program], located: Sequence[tuple[Located, str]], unread: Sequence[tuple[Unread, str]]
 ) -> dict[str, Any]:
     return {
-        "files": [
-            {"path": item.path, "python": 2 if item.python2 else 3, "ignored": item.linted.ignored} for item in programs
-        ],
+        "files": [{"path": item.path, "python": item.language, "ignored": item.linted.ignored} for item in programs],
         "findings": [
             {
                 "path": item.path,

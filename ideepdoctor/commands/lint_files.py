@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ideepdoctor.lint.engine import Unread
+from ideepdoctor.lint.pins import kind_of
 from ideepdoctor.lint.source import Unreadable
 
 SOURCE_LIMIT = 4_000_000
@@ -30,12 +31,14 @@ class Given:
         notebook: whether it is one, by its name.
         where: to read it from; None: standard input.
         data: what standard input held.
+        demands: which kind of file of requirements it is, by its name; None: none.
     """
 
     path: str
     notebook: bool = False
     where: Path | None = None
     data: bytes = b""
+    demands: str | None = None
 
     def read(self) -> bytes:
         """Its bytes. Raises Unreadable."""
@@ -90,15 +93,19 @@ def _find(word: str, cwd: str, walk: _Walk) -> Iterator[Given]:
         yield from _file(word, place, walk)
         return
     before = len(walk.unread)
-    names = list(_python_files(place, walk))
+    names = list(_files_to_read(place, walk))
     if not names and len(walk.unread) == before:
-        walk.unread.append(Unread(printable(word), None, "is a folder without a Python file or notebook"))
+        why = "is a folder without a Python file, a notebook or a file of requirements"
+        walk.unread.append(Unread(printable(word), None, why))
     for name in names:
         yield from _file(os.path.normpath(str(Path(word) / name)), place / name, walk)
 
 
-def _python_files(folder: Path, walk: _Walk) -> Iterator[str]:
-    """Python files and notebooks below a folder, relative to it. Links to folders are followed, each folder once."""
+def _files_to_read(folder: Path, walk: _Walk) -> Iterator[str]:
+    """Python files, notebooks and files of requirements below a folder, relative to it.
+
+    Links to folders are followed, each folder once.
+    """
 
     def complain(error: OSError) -> None:
         walk.unread.append(Unread(printable(str(error.filename)), None, _why(error)))
@@ -113,7 +120,8 @@ def _python_files(folder: Path, walk: _Walk) -> Iterator[str]:
         folders[:] = sorted(name for name in folders if not name.startswith(".") and name not in _NOT_OURS)
         for name in sorted(files):
             path = Path(at) / name
-            if name.endswith((".py", ".ipynb")) and not name.startswith(".") and not _is_special(path):
+            read = name.endswith((".py", ".ipynb")) or kind_of(name, Path(at).name) is not None
+            if read and not name.startswith(".") and not _is_special(path):
                 yield str(path.relative_to(folder))
 
 
@@ -129,7 +137,8 @@ def _file(shown: str, path: Path, walk: _Walk) -> Iterator[Given]:
     real = os.path.realpath(path)
     if real not in walk.files:
         walk.files.add(real)
-        yield Given(printable(shown), path.suffix == ".ipynb", path)
+        demands = None if path.suffix in (".py", ".ipynb") else kind_of(path.name, path.absolute().parent.name)
+        yield Given(printable(shown), path.suffix == ".ipynb", path, demands=demands)
 
 
 def _stdin(walk: _Walk) -> Iterator[Given]:

@@ -19,10 +19,12 @@ class Sample:
     Attributes:
         name: what it shows, a few words.
         source: a program, or the part of one that matters.
+        file: the name that it would have.
     """
 
     name: str
     source: str
+    file: str = "program.py"
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,8 @@ from ideepdoctor.lint.idp913 import IDP913
 from ideepdoctor.lint.idp914 import IDP914
 from ideepdoctor.lint.idp915 import IDP915
 from ideepdoctor.lint.idp916 import IDP916
+from ideepdoctor.lint.idp917 import IDP917
+from ideepdoctor.lint.idp918 import IDP918
 
 LINT_CHECKS: tuple[type[Check], ...] = (
     IDP900,
@@ -39,4 +41,6 @@ LINT_CHECKS: tuple[type[Check], ...] = (
     IDP914,
     IDP915,
     IDP916,
+    IDP917,
+    IDP918,
 )

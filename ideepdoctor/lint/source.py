@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from ideepdoctor.lint.pins import Scope
 from ideepdoctor.lint.python2 import Converted, NotPython2, convert
 
 _NOQA = re.compile(r"#\s*noqa(?P<codes>\s*:\s*(?P<list>[A-Za-z]+[0-9]+(?:[,\s]+[A-Za-z]+[0-9]+)*))?", re.IGNORECASE)
@@ -49,6 +50,7 @@ class Source:
         converted: first line, counted from 0, to how columns map there.
         cells: (first line counted from 0, number of the code cell), ascending; empty for a file.
         unread: cells that are no Python, with their own place.
+        demanded: what a file of requirements says is to be installed; None for a program.
     """
 
     path: str
@@ -59,6 +61,7 @@ class Source:
     converted: Mapping[int, Converted] = field(default_factory=dict)
     cells: tuple[tuple[int, int], ...] = ()
     unread: tuple[tuple[Place, str], ...] = ()
+    demanded: tuple[Scope, ...] | None = None
 
     def place(self, node: ast.AST) -> Place:
         """Where a node begins."""

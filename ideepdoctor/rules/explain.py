@@ -105,7 +105,10 @@ def _example(example: Example | Sample | Case, told: Callable[[str], str]) -> st
     if isinstance(example, Case):
         return told(example.name)
     if isinstance(example, Sample):
-        return "\n".join([f"{told(example.name)}:", "", "```python", *example.source.splitlines(), "```", ""])
+        program = example.file.endswith(".py")
+        title = told(example.name) if program else f"{told(example.name)} ({example.file})"
+        fence = "```python" if program else "```text"
+        return "\n".join([f"{title}:", "", fence, *example.source.splitlines(), "```", ""])
     if not example.overlay:
         return f"{told(example.name)} ({example.host})"
     text = json.dumps(example.overlay, sort_keys=True)

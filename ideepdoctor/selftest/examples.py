@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from ideepdoctor.facts.serialize import facts_from_json
+from ideepdoctor.lint.demands import read_named
 from ideepdoctor.lint.engine import lint
 from ideepdoctor.lint.registry import LINT_CHECKS
-from ideepdoctor.lint.source import Unreadable, read
+from ideepdoctor.lint.source import Unreadable
 from ideepdoctor.model.own import Trouble
 from ideepdoctor.rules import RULES
 from ideepdoctor.rules.base import Example, Rule
@@ -63,7 +64,7 @@ def _sources() -> Iterator[Trouble]:
     for check in LINT_CHECKS:
         for sample, bad in [*((item, True) for item in check.bad), *((item, False) for item in check.ok)]:
             try:
-                judged = lint(read("program.py", sample.source.encode("utf-8")))
+                judged = lint(read_named(sample.file, sample.source.encode("utf-8")))
                 seen = {item.finding.code for item in judged.found}
             except Unreadable:
                 seen = {_UNREADABLE}

@@ -163,7 +163,7 @@ def test_bad_input_is_one_clear_line(tmp_path):
     (tmp_path / "ring.py").symlink_to("ring.py")
     expected = {
         "none.py": "none.py: there is no such file or folder",
-        "empty": "empty: is a folder without a Python file or notebook",
+        "empty": "empty: is a folder without a Python file, a notebook or a file of requirements",
         "bad.py": "bad.py:1:1: syntax error: invalid syntax",
         "binary.py": "binary.py: is a binary file, not Python source",
         "latin.py": "latin.py:1:1: byte 0xe9 is not UTF-8, and no coding cookie says what it is",
@@ -287,3 +287,38 @@ def test_as_a_process(tmp_path):
     assert (done.returncode, done.stdout) == (2, "")
     assert "none.py: there is no such file or folder" in done.stderr
     assert run().returncode == 2
+
+
+def test_a_folder_is_searched_for_files_of_requirements_too(tmp_path):
+    write(tmp_path, a=CLEAN)
+    (tmp_path / "requirements.txt").write_text("chainer\nideep4py==2.0.0\n")
+    (tmp_path / "notes.txt").write_text("ideep4py==2.0.0\n")
+    (tmp_path / "requirements").mkdir()
+    (tmp_path / "requirements" / "base.txt").write_text("six\n")
+    (tmp_path / "Dockerfile").write_text("FROM python:3.8\nRUN pip install ideep4py\n")
+    report = lint(tmp_path, ".")
+    assert report.extra["lint"]["files"] == [
+        {"path": "Dockerfile", "python": None, "ignored": False},
+        {"path": "a.py", "python": 3, "ignored": False},
+        {"path": "requirements.txt", "python": None, "ignored": False},
+        {"path": "requirements/base.txt", "python": None, "ignored": False},
+    ]
+    assert [(row["path"], row["line"], row["code"]) for row in report.extra["lint"]["findings"]] == [
+        ("Dockerfile", 2, "IDP917"),
+        ("requirements.txt", 2, "IDP917"),
+    ]
+    assert exit_code(report) == 1
+    assert "requirements.txt:2:1: error IDP917 ideep4py==2.0.0 is required: no release" in report.text
+    assert lint(tmp_path, "requirements").extra["lint"]["findings"] == []
+    assert "NOT read" not in report.text
+
+
+def test_a_file_of_requirements_may_be_named_alone(tmp_path):
+    (tmp_path / "requirements").mkdir()
+    (tmp_path / "requirements" / "cpu.txt").write_text("ideep4py==2.0.0\n")
+    assert exit_code(lint(tmp_path, "requirements/cpu.txt")) == 1
+    assert exit_code(lint(tmp_path / "requirements", "cpu.txt")) == 1
+    (tmp_path / "pyproject.toml").write_text("[project\n")
+    assert refused(tmp_path, "pyproject.toml").message.startswith("pyproject.toml: no TOML: ")
+    report = lint(tmp_path, ".")
+    assert "pyproject.toml: unknown IDP900 no TOML" in report.text

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from ideepdoctor.lint.demands import read_named
 from ideepdoctor.lint.engine import Located, lint
-from ideepdoctor.lint.source import read
 
 PROGRAMS = Path(__file__).parent / "programs"
 """Programs end with .txt: they are data, and some are Python 2."""
@@ -15,9 +15,9 @@ def program(name: str) -> bytes:
     return (PROGRAMS / f"{name}.txt").read_bytes()
 
 
-def found(text: str | bytes) -> tuple[Located, ...]:
+def found(text: str | bytes, file: str = "program.py") -> tuple[Located, ...]:
     data = text.encode() if isinstance(text, str) else text
-    result = lint(read("program.py", data))
+    result = lint(read_named(file, data))
     assert result.unread == ()
     return result.found
 

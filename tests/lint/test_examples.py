@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from ideepdoctor.lint.base import Check, Sample
+from ideepdoctor.lint.demands import read_named
 from ideepdoctor.lint.engine import lint
 from ideepdoctor.lint.registry import LINT_CHECKS
 from ideepdoctor.lint.source import Unreadable, read
@@ -30,23 +31,23 @@ def label(case: object) -> str:
 
 @pytest.mark.parametrize(("check", "sample", "bad"), CASES, ids=label)
 def test_example(check: type[Check], sample: Sample, bad: bool):
-    seen = found(sample.source)
+    seen = found(sample.source, sample.file)
     assert {item.finding.code for item in seen} == ({check.code()} if bad else set())
     for item in seen:
         finding = item.finding
         assert all((finding.found, finding.needed, finding.consequence, finding.next_step, finding.title))
         assert finding.next_step.isascii()
         [evidence] = finding.evidence
-        assert evidence.path == "program.py"
+        assert evidence.path == sample.file
         assert sample.source.splitlines()[item.place.line - 1].strip() in evidence.text
 
 
 @pytest.mark.parametrize(("check", "sample", "bad"), [case for case in CASES if case[2]], ids=label)
 def test_a_bad_example_can_be_silenced_on_its_line(check: type[Check], sample: Sample, bad: bool):
     lines = sample.source.splitlines()
-    for item in found(sample.source):
+    for item in found(sample.source, sample.file):
         lines[item.place.line - 1] += f"  # noqa: {check.code()}"
-    silenced = lint(read("program.py", "\n".join(lines).encode()))
+    silenced = lint(read_named(sample.file, "\n".join(lines).encode()))
     assert silenced.found == ()
     assert silenced.suppressed >= 1
 
@@ -74,7 +75,7 @@ def test_a_check_is_a_document(check: type[Check]):
     assert printed.startswith(f"# {check.code()}: {check.title}\n")
     assert find(check.code().lower()) is check
     assert re.findall(r"^## (.+)$", printed, re.MULTILINE) == [*HEADINGS, "Examples"]
-    assert printed.count("\n```python\n") == len(check.ok) + len(check.bad)
+    assert len(re.findall(r"^```(?:python|text)$", printed, re.MULTILINE)) == len(check.ok) + len(check.bad)
     assert max(map(len, printed.splitlines())) <= 120
 
 
