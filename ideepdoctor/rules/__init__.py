@@ -10,6 +10,10 @@ from ideepdoctor.rules.idp110 import IDP110
 from ideepdoctor.rules.idp111 import IDP111
 from ideepdoctor.rules.idp112 import IDP112
 from ideepdoctor.rules.idp113 import IDP113
+from ideepdoctor.rules.idp114 import IDP114
+from ideepdoctor.rules.idp115 import IDP115
+from ideepdoctor.rules.idp116 import IDP116
+from ideepdoctor.rules.idp117 import IDP117
 from ideepdoctor.rules.idp201 import IDP201
 from ideepdoctor.rules.idp202 import IDP202
 from ideepdoctor.rules.idp203 import IDP203
@@ -83,6 +87,7 @@ from ideepdoctor.rules.idp703 import IDP703
 from ideepdoctor.rules.idp704 import IDP704
 from ideepdoctor.rules.idp705 import IDP705
 from ideepdoctor.rules.idp706 import IDP706
+from ideepdoctor.rules.idp707 import IDP707
 from ideepdoctor.rules.idp709 import IDP709
 from ideepdoctor.rules.idp801 import IDP801
 from ideepdoctor.rules.idp802 import IDP802
@@ -143,6 +148,11 @@ RULES: tuple[type[Rule], ...] = (
     IDP111,
     IDP112,
     IDP113,
+    IDP114,
+    IDP115,
+    IDP116,
+    IDP117,
+    IDP707,
     IDP201,
     IDP202,
     IDP203,

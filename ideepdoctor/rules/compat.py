@@ -223,6 +223,15 @@ def lacking(cpu: Cpu, flags: tuple[str, ...]) -> tuple[str, ...] | None:
     return tuple(missing)
 
 
+def unsaved(cpu: Cpu, flags: tuple[str, ...]) -> tuple[str, ...]:
+    """Those of the flags that the processor shows, and whose registers the system does not save; none under emulation,
+    where the emulator answers for both."""
+    has = cpu.flags
+    if has is None or cpu.emulated:
+        return ()
+    return tuple(flag for flag in lacking(cpu, flags) or () if flag in has)
+
+
 def kernel(cpu: Cpu) -> str | None:
     """The implementation that MKL-DNN 0.14 generates for convolutions on this processor; None where not known.
 

@@ -32,6 +32,7 @@ class IDP102(Rule):
     bad = (
         Example("Alpine", {"platform": {"libc": "musl", "libc_version": "1.2.4", "os_name": "Alpine Linux v3.18"}}),
         Example("musl of unknown version", {"platform": {"libc": "musl", "libc_version": None}}),
+        Example("Termux on x86-64", {"platform": {"libc": "bionic", "libc_version": None}}),
     )
 
     def check(self, facts: Facts) -> Iterator[Finding]:
@@ -43,6 +44,6 @@ class IDP102(Rule):
             yield self.finding(
                 found=" ".join(part for part in (libc, facts.platform.libc_version) if part),
                 needed="glibc 2.14 or later",
-                consequence="pip finds no ideep4py here",
+                consequence="pip finds no ideep4py here, and one for glibc cannot be loaded",
                 next_step="use a system with glibc, for instance a Debian image instead of Alpine",
             )

@@ -8,7 +8,7 @@ from ideepdoctor.model.facts import Facts
 from ideepdoctor.model.findings import Evidence, Finding, Severity
 from ideepdoctor.rules.base import Example, Rule, Unknown
 from ideepdoctor.rules.built_host import built_host
-from ideepdoctor.rules.compat import lacking
+from ideepdoctor.rules.compat import lacking, unsaved
 from ideepdoctor.rules.installed import is_build, release
 
 
@@ -16,9 +16,10 @@ class IDP110(Rule):
     """The release was compiled for a newer processor than this one.
 
     What it checks
-        The processor's flags, and that the system saves the registers they use (XCR0), against what the ordinary code
-        of the installed (or planned) ideep4py needs: AVX for 2.0.0.post3, AVX-512 for 2.0.0b1.post1, SSE2 for 1.0.x.
-        What a build needs is the concern of IDP820.
+        The processor's flags against what the ordinary code of the installed (or planned) ideep4py needs: AVX for
+        2.0.0.post3, AVX-512 for 2.0.0b1.post1, SSE2 for 1.0.x. Registers that the system does not save are the concern
+        of IDP115, what a build needs that of IDP820. Under an emulator whose CPUID could not be read nothing is known:
+        /proc/cpuinfo describes the machine beneath.
 
     Why it matters
         The import works; the first array or operation ends the process with SIGILL (Illegal instruction). No variable
@@ -49,7 +50,6 @@ class IDP110(Rule):
     )
     bad = (
         Example("Nehalem", {"cpu": {"cpuinfo_flags": ["sse2", "sse4_2"], "emulated": False, "xcr0": None}}),
-        Example("AVX that the system does not save", {"cpu": {"xcr0": 3}}),
         Example(
             "the beta for AVX-512 on AVX2",
             {
@@ -68,6 +68,9 @@ class IDP110(Rule):
         missing = lacking(facts.cpu, known.cpu_flags)
         if missing is None:
             raise Unknown("the processor's flags could not be read")
+        if facts.cpu.cpuid_flags is None and (facts.target.emulator or "sse2" not in (facts.cpu.flags or ())):
+            raise Unknown("CPUID of the emulator could not be read, and /proc/cpuinfo describes the machine beneath it")
+        missing = tuple(flag for flag in missing if flag not in unsaved(facts.cpu, missing))
         if missing:
             feature = "avx512" if missing[0].startswith("avx512") else "avx"
             model = facts.cpu.model_name or facts.cpu.vendor or "unknown CPU"

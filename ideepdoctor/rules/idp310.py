@@ -34,6 +34,7 @@ class IDP310(Rule):
         "IDP103",
         "IDP110",
         "IDP111",
+        "IDP116",
         "IDP201",
         "IDP204",
         "IDP301",
@@ -48,6 +49,7 @@ class IDP310(Rule):
         "IDP406",
         "IDP409",
         "IDP411",
+        "IDP707",
     )
     ok = (Example("imported"), Example("not tried", {"imports": None, "first_op": None, "mode": "quick"}))
     bad = (

@@ -32,7 +32,7 @@ class IDP311(Rule):
 
     title = "Chainer cannot be imported"
     severity = Severity.ERROR
-    requires = ("IDP110", "IDP111", "IDP204", "IDP306", "IDP315", "IDP317", "IDP401")
+    requires = ("IDP110", "IDP111", "IDP116", "IDP204", "IDP306", "IDP315", "IDP317", "IDP401", "IDP707")
     fix = FixSafety.SAFE
     ok = (Example("imported"), Example("not tried", {"imports": None, "first_op": None, "mode": "quick"}))
     bad = (

@@ -35,6 +35,9 @@ class IDP313(Rule):
     requires = (
         "IDP110",
         "IDP111",
+        "IDP114",
+        "IDP115",
+        "IDP116",
         "IDP301",
         "IDP302",
         "IDP305",
@@ -45,6 +48,7 @@ class IDP313(Rule):
         "IDP403",
         "IDP405",
         "IDP406",
+        "IDP707",
     )
     ok = (Example("it runs"), Example("not tried", {"imports": None, "first_op": None, "mode": "quick"}))
     bad = (

@@ -33,6 +33,8 @@ class Variable:
     ``amd-avx512``, ``amd-avx2``, ``cpu=ven0002fam001Amod0002``, ``cpus=8``, several with ``&``, or empty: always."""
 
 
+_OTHER_PROCESSES = 8
+"""Left to shells and helpers where a system limits the number of processes and threads."""
 AVX512_OF_MKL = frozenset({"avx512f", "avx512dq", "avx512cd", "avx512bw", "avx512vl"})
 _MKL_TYPES = (
     Variable(
@@ -123,6 +125,16 @@ def _threads(facts: Facts) -> tuple[int, int, str] | None:
     cpus = open_cpus(facts)
     if not cpus:
         return None
+    chosen = _threads_of_cpus(facts, cpus)
+    count, room = chosen[0] if chosen else cpus, facts.limits.processes_limit
+    # OpenBLAS starts as many threads as OpenMP; both share the main one.
+    if room is not None and 2 * count - 1 > room:
+        return max(1, (room - _OTHER_PROCESSES) // 2), cpus, f"at most {counted(room, 'thread')} may run here"
+    return chosen
+
+
+def _threads_of_cpus(facts: Facts, cpus: int) -> tuple[int, int, str] | None:
+    """The same, as far as the CPUs say."""
     quota, cores = facts.limits.quota_cpus, facts.cpu.physical_cores
     # With an affinity narrower than the machine, nothing says which of its CPUs share a core.
     doubled = cores is not None and cpus == facts.cpu.logical_cpus and cpus >= 2 * cores > 0
