@@ -4,8 +4,8 @@
 
 A shape holds what the probe would have read on that machine, in the form in which such machines show it: the first
 block of /proc/cpuinfo, os-release, control groups and so on. It is laid over what a probe really told of an environment
-(raw/BASE.json, made by record.py) and read by ``facts.collect.read_facts``, as an answer from there would be. Fields of
-a shape:
+(raw/BASE.json, made by record.py) and read by ``facts.collect.read_facts``, as an answer from there would be. Without
+names, the recorded machines get the fields that facts have had since, with their defaults. Fields of a shape:
 
     about      one line: which machine this is
     base       name of the environment (raw/BASE.json; its libraries are those of BASE.json)
@@ -87,10 +87,19 @@ _MACHINE: dict[str, Any] = {
 
 
 def main() -> None:
-    """Write the named machines, or all."""
+    """Write the named machines, or all; then the recorded ones get the fields that facts have had since."""
+    for path in sorted(HERE.glob("*.json")):
+        if not sys.argv[1:] and not path.is_symlink() and not (SHAPES / f"{path.stem}.toml").exists():
+            path.write_text(filled(path), "utf-8")
     for path in sorted(SHAPES.glob("*.toml")):
         if not sys.argv[1:] or path.stem in sys.argv[1:]:
             (HERE / f"{path.stem}.json").write_text(built(path), "utf-8")
+
+
+def filled(path: Path) -> str:
+    """The text of a recorded machine's JSON file, as facts are written today."""
+    facts = facts_from_json(json.loads(path.read_text("utf-8")))
+    return json.dumps(facts_to_json(facts), indent=1, sort_keys=True) + "\n"
 
 
 def built(path: Path) -> str:
