@@ -5,10 +5,12 @@ from __future__ import annotations
 import hashlib
 import re
 import signal
+from collections.abc import Iterable
 from dataclasses import replace
 
 from ideepdoctor.facts.answer import Answer
 from ideepdoctor.model.facts import ChainerState, Correction, Guard, NativeLibrary, Outcome, Shadow
+from ideepdoctor.model.outcome import AT_END
 from ideepdoctor.targets.target import payload_source
 
 STDERR_LIMIT = 2000
@@ -17,6 +19,11 @@ OF_INTEREST = re.compile(
     r"lib(mkl|dnnl|i?omp5?\b|gomp|openblas|blas|cblas|lapack|s?t?atlas|blis|flexiblas)|_ideep4py", re.IGNORECASE
 )
 _ORDER = ("numpy", "ideep4py", "chainer")
+_DUMPED = re.compile(r'^ +File "(?P<file>.+)", line (?P<line>\d+) in (?P<function>.+)$', re.MULTILINE)
+_FRAME = re.compile(r"(?P<file>.+):(?P<line>\d+) in (?P<function>.+)", re.DOTALL)
+_STANDARD = re.compile(r".*/lib(?:64)?/(?=python\d\.\d+/)")
+_STACK_DEPTH = 12
+_MOST_MAPPED = 24
 
 
 def read_ending(code: int | None, emulated: bool) -> tuple[str | None, int | None]:
@@ -36,6 +43,39 @@ def read_ending(code: int | None, emulated: bool) -> tuple[str | None, int | Non
     if name and (code < 0 or name in _DEADLY):
         return name, None
     return None, code
+
+
+def place_of(file: str) -> str:
+    """A source file as it may be shown: from its site-packages or standard library on, of others the name alone."""
+    for folder in ("/site-packages/", "/dist-packages/"):
+        if folder in file:
+            return file.rpartition(folder)[2]
+    shorter = _STANDARD.sub("", file)
+    return shorter if shorter != file or file.startswith("<") else file.rpartition("/")[2]
+
+
+def read_stack(frames: Iterable[re.Match[str]]) -> tuple[str, ...]:
+    """Frames as ``FILE:LINE in FUNCTION``, innermost first, without those of the import system and of the probe."""
+    found = [f"{place_of(one['file'])}:{one['line']} in {one['function']}" for one in frames if one["file"][0] != "<"]
+    return tuple(found[:_STACK_DEPTH])
+
+
+def _stack_told(lines: Iterable[str]) -> tuple[str, ...]:
+    return read_stack(found for found in map(_FRAME.fullmatch, lines) if found)
+
+
+def _where(child: Answer, told: bool) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Stack and mapped files of a child that died; ``told``: it had told all that it had to."""
+    died = child.maybe_part("died")
+    if died is None:
+        return (), ()
+    stack = read_stack(_DUMPED.finditer(died.maybe_text("stack") or "")) or _stack_told(died.texts("lines"))
+    after = child.part("told").maybe_part("after")
+    known = died.texts("mapped") or (after.texts("maps") if after is not None else ())
+    order = list(dict.fromkeys(reversed(known) if died.flag("again") else known))
+    last = order[:1] if died.flag("again") else []
+    matter = [path for path in order if OF_INTEREST.match(path.rpartition("/")[2]) and path not in last]
+    return (AT_END,) if told else stack, tuple((last + matter)[:_MOST_MAPPED])
 
 
 def read_outcome(child: Answer, stage: str, index: int, emulated: bool) -> Outcome:
@@ -62,9 +102,11 @@ def read_outcome(child: Answer, stage: str, index: int, emulated: bool) -> Outco
             exit_code=None if told.flag("ok") else 1,
             stderr_tail=tail,
             warnings=told.texts("warnings"),
+            stack=_stack_told(told.texts("stack")),
         )
     timed_out = ended.flag("timed_out")
     name, code = (None, None) if timed_out else read_ending(ended.maybe_integer("code"), emulated)
+    stack, mapped = _where(child, told=False)
     return Outcome(
         ok=False,
         seconds=ended.number("seconds"),
@@ -73,6 +115,30 @@ def read_outcome(child: Answer, stage: str, index: int, emulated: bool) -> Outco
         exit_code=code,
         timed_out=timed_out,
         stderr_tail=tail,
+        stack=stack,
+        mapped=mapped,
+    )
+
+
+def at_end(outcome: Outcome, child: Answer, emulated: bool) -> Outcome:
+    """The outcome of a child's last stage, which may have gone well before Python itself came to a bad end."""
+    ended = child.part("ended")
+    timed_out = ended.flag("timed_out")
+    name, code = (None, None) if timed_out else read_ending(ended.maybe_integer("code"), emulated)
+    if not outcome.ok or not (timed_out or name or code):
+        return outcome
+    stack, mapped = _where(child, told=True)
+    tail = (child.texts("stderr") or ("",))[-1][-STDERR_LIMIT:]
+    return replace(
+        outcome,
+        ok=False,
+        signal=name,
+        exit_code=code,
+        timed_out=timed_out,
+        seconds=ended.number("seconds"),
+        stderr_tail=tail,
+        stack=stack,
+        mapped=mapped,
     )
 
 
@@ -85,9 +151,11 @@ def read_imports(imports: Answer, emulated: bool) -> tuple[dict[str, Outcome], O
         told = child.part("told")
         outcomes[name] = read_outcome(child, "import", 0, emulated)
         if name == "ideep4py" and outcomes[name].ok:
-            first_op = read_outcome(child, "first_op", 1, emulated)
+            first_op = at_end(read_outcome(child, "first_op", 1, emulated), child, emulated)
         if name == "chainer" and child.flag("caffe") and "chainer" in told.values:
             outcomes["chainer.links.caffe"] = read_outcome(child, "caffe", 1, emulated)
+        if name == "chainer" and "chainer" in told.values and (not child.flag("caffe") or "caffe" in told.values):
+            outcomes[name] = at_end(outcomes[name], child, emulated)
     return outcomes, first_op
 
 

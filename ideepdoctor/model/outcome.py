@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+AT_END = "the end of Python"
+"""The stack of a child that had done all it was asked, and died or hung while Python ended."""
+
 
 @dataclass(frozen=True, slots=True)
 class Outcome:

@@ -38,7 +38,10 @@ from functools import partial
 
 from common import (
     CHILD,
+    FOLLOWING,
+    DUMPING,
     Child,
+    after_death,
     answer_with,
     begin,
     python_child,
@@ -222,6 +225,7 @@ tell("cpuid", "\n".join(lines))
 # Imports one module as the user's Python would, then what can only be asked of a process that has imported it.
 IMPORT = (
     CHILD
+    + DUMPING
     + SHADOWS
     + r"""
 import warnings
@@ -255,8 +259,11 @@ def stage(name, action):
         except (AttributeError, TypeError):
             pass
         sys.__excepthook__(kind, value, place)
+        answer["stack"] = []
         while place is not None:
-            trail.append(os.path.abspath(place.tb_frame.f_code.co_filename))
+            code = place.tb_frame.f_code
+            answer["stack"] = ["%s:%d in %s" % (code.co_filename, place.tb_lineno, code.co_name)] + answer["stack"][:15]
+            trail.append(os.path.abspath(code.co_filename))
             place = place.tb_next
         if kind is SyntaxError and value.filename:
             trail.append(os.path.abspath(value.filename))
@@ -318,6 +325,7 @@ tell("possible", possible())
 if first:
     sys.path.insert(0, "")
 module = arguments[1]
+# FOLLOWING
 fine = stage("import", load(module))
 tell("after", {"maps": maps(), "shadows": hidden()})
 if fine and module == "ideep4py":
@@ -663,6 +671,26 @@ def integrity(found, by_size, answer):
             )
 
 
+def import_child(request, cookie, environment, arguments, follow=False):
+    """Start a child that imports a module; ``follow``: it tells each line of Python."""
+    source = IMPORT.replace("# FOLLOWING", FOLLOWING) if follow else IMPORT
+    return python_child(source, request, cookie, environment, arguments, watched=True)
+
+
+def last_seen(name, child, request, cookie, environment, arguments):
+    """Return where a child died that imported a module (see ``after_death``)."""
+    told = child.told()
+    stages = ["import", "after"]
+    if told.get("import", {}).get("ok"):
+        stages += {"ideep4py": ["first_op"], "chainer": ["chainer"] + arguments[2:]}.get(name, [])
+    return after_death(
+        child,
+        stages,
+        lambda variables, follow: import_child(request, cookie, variables, arguments, follow),
+        environment,
+    )
+
+
 def import_answer(child, cookie):
     """Return what became of a child that imported a module."""
     told = child.told()
@@ -734,13 +762,16 @@ def main():
         hasher = threading.Thread(target=integrity, args=(found, bool(request.get("quick")), answer))
         extras = ["caffe"] if has(found, "chainer") and has(found, "protobuf") else []
         jobs = [
-            (name, partial(python_child, IMPORT, request, cookie, environment, [needed, name] + extras))
+            (name, partial(import_child, request, cookie, environment, [needed, name] + extras))
             for name in ("chainer", "ideep4py", "numpy")
         ]
         hasher.start()
         children = wait_all(jobs, 2, timeout)
-        hasher.join()
         answer["imports"] = dict((name, import_answer(child, cookie)) for name, child in children.items())
+        for name, child in children.items():
+            died = last_seen(name, child, request, cookie, environment, [needed, name] + extras)
+            answer["imports"][name]["died"] = died
+        hasher.join()
         answer["imports"]["chainer"]["caffe"] = bool(extras)
     answer_with(cookie, answer)
 

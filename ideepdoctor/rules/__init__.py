@@ -39,6 +39,8 @@ from ideepdoctor.rules.idp316 import IDP316
 from ideepdoctor.rules.idp317 import IDP317
 from ideepdoctor.rules.idp318 import IDP318
 from ideepdoctor.rules.idp319 import IDP319
+from ideepdoctor.rules.idp320 import IDP320
+from ideepdoctor.rules.idp321 import IDP321
 from ideepdoctor.rules.idp401 import IDP401
 from ideepdoctor.rules.idp402 import IDP402
 from ideepdoctor.rules.idp403 import IDP403
@@ -187,8 +189,10 @@ RULES: tuple[type[Rule], ...] = (
     IDP311,
     IDP316,
     IDP319,
-    IDP312,
     IDP313,
+    IDP320,
+    IDP321,
+    IDP312,
     IDP501,
     IDP502,
     IDP503,

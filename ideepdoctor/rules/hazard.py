@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar
 
-from ideepdoctor.model.facts import Facts
-from ideepdoctor.model.findings import Finding, FixSafety, Severity
+from ideepdoctor.model.facts import Facts, OpCheck
+from ideepdoctor.model.findings import Evidence, Finding, FixSafety, Severity
 from ideepdoctor.model.plan import Step
 from ideepdoctor.rules.base import Rule
 from ideepdoctor.rules.compat import guarded
 from ideepdoctor.rules.installed import guard_command, guard_fix, installed_pair, variable_steps
 from ideepdoctor.rules.proof import KNOWN, describe, evidence, failing
+from ideepdoctor.rules.reproduce import again, operation
 
 
 class _ProofRule(Rule):
@@ -61,7 +62,7 @@ class HazardRule(_ProofRule):
 class UnexplainedRule(_ProofRule):
     """Checks that ended in one of these states although they are about no known hazard: a finding each."""
 
-    requires = ("IDP303", "IDP304", "IDP313", "IDP601")
+    requires = ("IDP303", "IDP304", "IDP313", "IDP320", "IDP601")
     next_step = "ideepdoctor diagnose --save-facts facts.json, and report it"
     states: ClassVar[tuple[str, ...]]
 
@@ -74,5 +75,11 @@ class UnexplainedRule(_ProofRule):
                     needed=self.needed,
                     consequence=self.consequence,
                     next_step=self.next_step,
-                    evidence=evidence([seen]),
+                    evidence=self._evidence(facts, seen),
                 )
+
+    def _evidence(self, facts: Facts, seen: OpCheck) -> tuple[Evidence, ...]:
+        """The check, and a program that calls the same function alone."""
+        program = operation(seen.op, seen.case)
+        alone = () if program is None else (Evidence("it alone, without the doctor", None, again(facts, program)),)
+        return (*evidence([seen]), *alone)

@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from ideepdoctor.model.facts import Facts
 from ideepdoctor.model.findings import Evidence, Finding, Severity
 from ideepdoctor.rules.base import Example, Rule
-from ideepdoctor.rules.deaths import classify, failed, how_it_ended, killed, last_line
+from ideepdoctor.rules.deaths import classify, explained, failed, how_it_ended, killed, last_line
 from ideepdoctor.rules.idp408 import ended_by_the_clash
 from ideepdoctor.rules.installed import outcome, package, python_command, tried
 
 
 class IDP310(Rule):
-    """``import ideep4py`` fails or ends the process, for a reason that no other rule explains.
+    """``import ideep4py`` fails or ends the process, for a known reason that no other rule finds.
 
     What it checks
         How a child ended that imported it: exception text, signal, time.
@@ -53,9 +53,12 @@ class IDP310(Rule):
     )
     ok = (Example("imported"), Example("not tried", {"imports": None, "first_op": None, "mode": "quick"}))
     bad = (
-        Example("a missing library", {"imports": {"ideep4py": failed("ImportError", "libmkldnn.so.0: cannot open")}}),
-        Example("killed", {"imports": {"ideep4py": killed("SIGSEGV")}}),
-        Example("hangs", {"imports": {"ideep4py": {"ok": False, "timed_out": True}}}),
+        Example(
+            "a missing library",
+            {"imports": {"ideep4py": failed("ImportError", "libmkldnn.so.0: cannot open shared object file")}},
+        ),
+        Example("an old processor", {"imports": {"ideep4py": killed("SIGILL")}}),
+        Example("says why", {"imports": {"ideep4py": killed("SIGABRT", "OMP: Error #15: Initializing libiomp5.so")}}),
     )
 
     def check(self, facts: Facts) -> Iterator[Finding]:
@@ -65,7 +68,7 @@ class IDP310(Rule):
         if facts.native is not None and ended_by_the_clash(facts.native):
             return  # IDP408 tells of it
         result, numpy = tried(facts, "ideep4py"), outcome(facts, "numpy")
-        if result is None or result.ok:
+        if result is None or result.ok or not explained(result):
             return
         cause = classify(result)
         below = "" if numpy is None or numpy.ok else "NumPy itself cannot be imported: "

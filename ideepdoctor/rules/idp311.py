@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ideepdoctor.model.facts import Facts
+from ideepdoctor.model.facts import Facts, Outcome
 from ideepdoctor.model.findings import Evidence, Finding, FixSafety, Severity
 from ideepdoctor.model.plan import Step
 from ideepdoctor.rules.base import Example, Rule
 from ideepdoctor.rules.compat import numpy_window
-from ideepdoctor.rules.deaths import classify, failed, how_it_ended, killed, last_line
+from ideepdoctor.rules.deaths import classify, explained, failed, how_it_ended, killed, last_line
 from ideepdoctor.rules.idp509 import refused_switches
 from ideepdoctor.rules.installed import fix_command, outcome, package, python_command, stack_fix, stack_steps, tried
 
 
 class IDP311(Rule):
-    """``import chainer`` fails or ends the process, for a reason that no other rule explains.
+    """``import chainer`` fails or ends the process, for a known reason that no other rule finds.
 
     What it checks
         How a child ended that imported it.
@@ -44,18 +44,18 @@ class IDP311(Rule):
                 "chainer": None,
             },
         ),
-        Example("killed", {"imports": {"chainer": killed("SIGSEGV")}, "chainer": None}),
+        Example("an old processor", {"imports": {"chainer": killed("SIGILL")}, "chainer": None}),
     )
 
     def check(self, facts: Facts) -> Iterator[Finding]:
-        """Classify a failed import, unless what is below it fails already: one fault is one finding."""
-        if package(facts, "chainer") is None:
+        """Classify a failed import."""
+        result = failed_chainer(facts)
+        if result is None:
             return
-        result = tried(facts, "chainer")
-        if result is None or result.ok or _told_by_another_rule(facts) or refused_switches(facts):
+        missing = "No module named" in (result.error_text or "")
+        if not missing and not explained(result):
             return
         cause = classify(result)
-        missing = "No module named" in (result.error_text or "")
         curable = missing and stack_fix(facts) is FixSafety.SAFE and _missing_steps(facts)
         safety = FixSafety.SAFE if curable else FixSafety.MANUAL
         yield self.finding(
@@ -75,6 +75,19 @@ class IDP311(Rule):
 def _missing_steps(facts: Facts) -> tuple[Step, ...]:
     needs = ("six", "filelock", "typing-extensions", "protobuf", "numpy", "setuptools", "typing")
     return stack_steps(facts, [name for name in needs if facts.package(name) is None])
+
+
+def failed_chainer(facts: Facts) -> Outcome | None:
+    """How the import of Chainer ended; None where it went well, or where what is below it fails already.
+
+    One fault is one finding. Raises Unknown where it was not tried.
+    """
+    if package(facts, "chainer") is None:
+        return None
+    result = tried(facts, "chainer")
+    if result is None or result.ok or _told_by_another_rule(facts) or refused_switches(facts):
+        return None
+    return result
 
 
 def _told_by_another_rule(facts: Facts) -> bool:

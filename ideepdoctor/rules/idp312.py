@@ -30,7 +30,7 @@ class IDP312(Rule):
 
     title = "Chainer finds iDeep unavailable"
     severity = Severity.ERROR
-    requires = ("IDP303", "IDP304", "IDP305", "IDP306", "IDP308", "IDP310", "IDP311")
+    requires = ("IDP303", "IDP304", "IDP305", "IDP306", "IDP308", "IDP310", "IDP311", "IDP320", "IDP321")
     ok = (Example("available"), Example("not asked", {"chainer": None, "mode": "quick"}))
     bad = (
         Example("with a reason", {"chainer": {"ideep_available": False, "ideep_reason": "ImportError: intVector"}}),

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from ideepdoctor.model.facts import Facts
 from ideepdoctor.model.findings import Evidence, Finding, Severity
 from ideepdoctor.rules.base import Example, Rule, Unknown
-from ideepdoctor.rules.deaths import classify, how_it_ended, killed, last_line
+from ideepdoctor.rules.deaths import classify, explained, how_it_ended, killed, last_line
 from ideepdoctor.rules.installed import outcome
 
 
@@ -53,7 +53,7 @@ class IDP313(Rule):
     ok = (Example("it runs"), Example("not tried", {"imports": None, "first_op": None, "mode": "quick"}))
     bad = (
         Example("another MKL-DNN", {"first_op": killed("SIGABRT", "what():  std::exception\nmkldnn::error")}),
-        Example("clash of symbols", {"first_op": killed("SIGSEGV")}),
+        Example("an old processor", {"first_op": killed("SIGILL")}),
     )
 
     def check(self, facts: Facts) -> Iterator[Finding]:
@@ -61,7 +61,7 @@ class IDP313(Rule):
         result, imported = facts.first_op, outcome(facts, "ideep4py")
         if result is None and imported is not None and imported.ok:
             raise Unknown("the first operation was not tried, although ideep4py can be imported")
-        if result is None or result.ok:
+        if result is None or result.ok or not explained(result):
             return
         cause = classify(result)
         yield self.finding(

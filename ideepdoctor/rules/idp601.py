@@ -31,7 +31,7 @@ class IDP601(Rule):
 
     title = "iDeep is not used"
     severity = Severity.ERROR
-    requires = ("IDP201", "IDP301", "IDP302", "IDP303", "IDP310", "IDP312", "IDP313")
+    requires = ("IDP201", "IDP301", "IDP302", "IDP303", "IDP310", "IDP312", "IDP313", "IDP320")
     ok = (Example("used", smoke()), Example("no smoke test was run"))
     bad = (
         Example("NumPy did it", smoke(used=False)),

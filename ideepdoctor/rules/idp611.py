@@ -37,7 +37,7 @@ class IDP611(Rule):
 
     title = "The guard could not correct everything"
     severity = Severity.ERROR
-    requires = ("IDP303", "IDP304", "IDP313", "IDP610")
+    requires = ("IDP303", "IDP304", "IDP313", "IDP320", "IDP610")
     ok = (
         Example("all corrections made"),
         Example("one is not needed", _says("these versions do not need it")),

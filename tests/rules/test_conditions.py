@@ -287,7 +287,7 @@ def test_idp311_needs_only_the_import_of_chainer():
         ({"packages": {"six": None}}, "safe"),
         ({}, "manual"),
         ({"packages": {"six": None}, "python": {"externally_managed": "/usr/lib/EXTERNALLY-MANAGED"}}, "manual"),
-        ({"packages": {"six": None}, "imports": {"chainer": {"error_text": "another"}}}, "manual"),
+        ({"packages": {"six": None}, "imports": {"chainer": {"error_text": "libx.so: undefined symbol: y"}}}, "manual"),
     ],
 )
 def test_idp311_treats_what_is_missing_and_can_be_installed(overlay: dict[str, Any], fix: str):

@@ -41,10 +41,10 @@ def test_quick_leaves_nothing_unknown_on_a_healthy_machine(host: str):
             ["IDP305"],
             id="NumPy is too old",
         ),
-        pytest.param(imports(ideep4py=killed("SIGSEGV"), chainer=killed("SIGSEGV")), ["IDP310"], id="import kills"),
+        pytest.param(imports(ideep4py=killed("SIGSEGV"), chainer=killed("SIGSEGV")), ["IDP320"], id="import kills"),
         pytest.param(
             imports(ideep4py={"ok": False, "timed_out": True}, chainer={"ok": False, "timed_out": True}),
-            ["IDP310"],
+            ["IDP320"],
             id="import hangs",
         ),
         pytest.param(
@@ -70,7 +70,7 @@ def test_quick_leaves_nothing_unknown_on_a_healthy_machine(host: str):
                 "variables": {"effective": {"CHAINER_DTYPE": "f4"}},
                 **imports(chainer=failed("TypeError", "incorrect dtype")),
             },
-            ["IDP311"],
+            ["IDP321"],
             id="a CHAINER_DTYPE that ends the import",
         ),
         pytest.param(
@@ -108,10 +108,10 @@ def test_one_fault_is_one_finding(overlay: dict[str, Any], expected: list[str]):
 def test_chainer_without_ideep4py_on_a_newer_python_that_cannot_be_imported_is_still_told():
     broken = {
         "packages": {"chainer": "7.8.1", "numpy": "1.23.5", "setuptools": "68.2.2"},
-        "imports": {"chainer": {"seconds": 0.5, **killed("SIGSEGV")}},
+        "imports": {"chainer": {"seconds": 0.5, "error_type": None, "error_text": None, **killed("SIGSEGV")}},
     }
-    assert faults(judged("py311-nothing", broken)) == ["IDP311", "IDP201"]
-    assert faults(judged("py311-nothing", broken, {"packages": {"numpy": None}})) == ["IDP311", "IDP201"]
+    assert faults(judged("py311-nothing", broken)) == ["IDP321", "IDP201"]
+    assert faults(judged("py311-nothing", broken, {"packages": {"numpy": None}})) == ["IDP321", "IDP201"]
 
 
 @pytest.mark.parametrize(
