@@ -46,6 +46,15 @@ def stacks(incomplete: str) -> Offers:
 
 
 @_harmless
+def endings(incomplete: str) -> Offers:
+    """Signals and the exit codes that shells make of them; and ``hang``."""
+    from ideepdoctor.symptoms.endings import NUMBERS
+
+    offers = [*((name, str(128 + number)) for number, name in NUMBERS.items()), ("hang", "it does not end")]
+    return _starting([*offers, *((str(128 + number), name) for number, name in NUMBERS.items())], incomplete)
+
+
+@_harmless
 def codes(incomplete: str) -> Offers:
     """Codes of rules, in capitals or not as they are typed; read from their files, since to import all takes 0.1 s."""
     from importlib.resources import files

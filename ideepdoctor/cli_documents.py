@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from ideepdoctor import cli_complete
+from ideepdoctor.cli_common import common
 from ideepdoctor.cli_options import (
     AlsoOption,
     BaselineOption,
@@ -66,18 +67,35 @@ def explain(
         typer.Argument(metavar="[CODE]", autocompletion=cli_complete.codes, help="Such as IDP305; none: list all."),
     ] = None,
     log: Annotated[
-        str | None, typer.Option("--log", metavar="FILE", envvar="IDEEPDOCTOR_LOG", help="Log of a build; - reads it.")
+        str | None,
+        typer.Option("--log", metavar="FILE", envvar="IDEEPDOCTOR_LOG", help="Log of a run or a build; - reads it."),
+    ] = None,
+    error: Annotated[
+        str | None,
+        typer.Option("--error", metavar="TEXT", envvar="IDEEPDOCTOR_ERROR", help="What it said before it ended."),
+    ] = None,
+    exit_code: Annotated[
+        str | None,
+        typer.Option(
+            "--exit",
+            metavar="CODE",
+            envvar="IDEEPDOCTOR_EXIT",
+            autocompletion=cli_complete.endings,
+            help="How it ended: 132, -4, SIGILL, hang.",
+        ),
     ] = None,
     format: FormatOption = Format.TEXT,
     output: OutputOption = None,
     also: AlsoOption = None,
 ) -> None:
-    """Print a rule as a document, or list the rules; or say why a build failed, by its log."""
+    """Print a rule as a document, or list the rules; or say what is behind an error, a log, a signal, what is piped."""
+    from ideepdoctor.commands.explain import Symptoms
     from ideepdoctor.commands.explain import explain as command
 
+    symptoms = Symptoms(log, error, exit_code, details=common().verbose > 0)
     run_command(
         "explain",
-        lambda session: command(code, log),
+        lambda session: command(code, symptoms),
         Output(format, output, also=also_of(also, output)),
     )
 

@@ -60,10 +60,14 @@ _DEATHS = (
     _of("IDP811", r"\(program (?:cc1plus|cc1|as|ld)\)", "(program "),
     _of("IDP811", r"internal compiler error: Killed", "internal compiler error"),
     _of("IDP811", r"virtual memory exhausted|(?:cc1plus|cc1|ld): out of memory|Cannot allocate memory", "memory"),
-    _of("IDP811", r"out of memory allocating \d+ bytes|Out of memory: Kill", "ut of memory"),
+    _of("IDP811", r"out of memory allocating \d+ bytes", "ut of memory"),
     _of("IDP811", r"terminated with signal 9\b|failed with exit (?:code|status):? (?:-9|137)\b", "signal 9", "failed"),
     _of("IDP811", r"exit code:? 137\b|\*\*\* .*Error 137\b", "137"),
-    _of("IDP811", r"^Killed$|line \d+: +\d+ Killed\b|\*\*\* .*\bKilled$|Killed process \d+ \(cc1plus\)", "Killed"),
+    _of(
+        "IDP811",
+        r"^Killed$|line \d+: +\d+ Killed\b|\*\*\* .*\bKilled$|Killed process \d+ \((?:cc1plus|cc1|ld|as|lto1)\)",
+        "Killed",
+    ),
 )
 _PROGRAMS = (
     *_missing("IDP803", "git"),

@@ -228,7 +228,7 @@ THREADS_REFUSED = Cause(
     "export OMP_NUM_THREADS=1, or raise the limit (ulimit -u, ulimit -v, pids of the container)",
 )
 NO_MEMORY = Cause(
-    ("IDP707", "IDP621"),
+    ("IDP707", "IDP621", "IDP811"),
     "memory was refused: by a limit (ulimit -v, the container) or because there is no more",
     "raise the limit, or make the batch smaller",
 )

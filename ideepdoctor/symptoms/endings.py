@@ -73,8 +73,10 @@ _WORDS_OF_OTHERS = {
     "Exceção de ponto flutuante|부동 소수점 예외",
     "SIGKILL": "Getötet|Processus arrêté|Tué|強制終了|Matado|已杀死|Ucciso|Morto|Убито|죽었음|Unicestwiony",
 }
-_ENGLISH = {word: name for name, words in _WORDS.items() for word in words.split("|")}
-_OTHERS = {word: name for name, words in _WORDS_OF_OTHERS.items() for word in words.split("|")}
+_ALL = {
+    word: name for table in (_WORDS, _WORDS_OF_OTHERS) for name, words in table.items() for word in words.split("|")
+}
+_ASCII = {word: name for word, name in _ALL.items() if word.isascii()}
 _SHELL = re.compile(
     r"^(?:[^:(]{1,60}: ){0,6}(?:line \d+: +)?(?:\[\d+\][+-]? +)?(?:\d+ +)?([^\s\d(:][^(:]{2,40}?)"
     r"(?:: \d{1,2})?(?: *\([^)]{1,40}\).*| {2,}.*)?$"
@@ -121,7 +123,7 @@ def ending_of_code(text: str) -> str | None:
 
 
 def _by_words(line: str) -> str | None:
-    words = _ENGLISH if line.isascii() else _ENGLISH | _OTHERS
+    words = _ASCII if line.isascii() else _ALL
     if len(line) > _SHELL_CHARACTERS or not any(word in line for word in words):
         return None
     found = _SHELL.match(line)

@@ -8,7 +8,7 @@ found) is a build's where the log is one of a build, and a run's where it is not
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from ideepdoctor.rules.signatures import SHOWN_CHARACTERS, Reading, Tally, Telling, cleaned, match, spelled
@@ -21,12 +21,12 @@ NEAR_LINES = 50
 TABLE = (*INSTALLING, *RUNNING)
 _OF_A_BUILD = re.compile(
     r"(?:^|[\s/'])(?:setup\.py|cmake|gcc|g\+\+|cc1plus|swig|make(?:\[\d+\])?:)(?:$|[\s':)])"
-    r"|^-- |\brunning (?:build|install)|CMake Error|\bBuilding wheel for ideep4py\b"
+    r"|^-- |virtual memory exhausted|\brunning (?:build|install)|CMake Error|\bBuilding wheel for ideep4py\b"
     r"|ideepdoctor (?:build|setup --build)|\.(?:cc|cpp|hpp|h):\d+:"
 )
 _BUILD_WORDS = (
     *("setup.py", "make", "gcc", "g++", "cc1plus", "swig", "-- ", "running ", "CMake", "Building", "ideepdoctor"),
-    *(".cc:", ".cpp:", ".hpp:", ".h:"),
+    *(".cc:", ".cpp:", ".hpp:", ".h:", "virtual memory"),
 )
 """One of them is in every line that the pattern fits."""
 _NOT_TELLING = frozenset({"IDP808", "IDP810"})
@@ -88,19 +88,31 @@ class Ranking:
         self._seen: dict[Cause, _Seen] = {}
         self._clues: dict[str, int] = {}
 
-    def name(self, causes: tuple[Cause, ...], strength: Strength, why: str, number: int, line: str) -> None:
-        """Causes are named by a text: ``why`` is the same for the same kind of text."""
+    def name(
+        self, causes: tuple[Cause, ...], strength: Strength, why: str, number: int, line: str, *, at: int | None = None
+    ) -> None:
+        """Causes are named by a text.
+
+        Args:
+            causes: the likeliest first.
+            strength: how much the text says.
+            why: the same for the same kind of text; the name of an ending.
+            number: of the line; 0: it stands nowhere.
+            line: the text.
+            at: where it belongs, if it stands nowhere.
+        """
+        where = number if at is None else at
         for place, cause in enumerate(causes):
             seen = self._seen.get(cause)
             if seen is None:
-                seen = self._seen[cause] = _Seen(strength, place, number, line[:SHOWN_CHARACTERS], number)
+                seen = self._seen[cause] = _Seen(strength, place, number, line[:SHOWN_CHARACTERS], where)
             elif (-strength, place) < (-seen.strength, seen.place):
                 seen.strength, seen.place, seen.line_number = strength, place, number
                 seen.line = line[:SHOWN_CHARACTERS]
-            seen.last = number
+            seen.last = where
             seen.support.add(why)
             for clue, helped in CLUES:
-                if cause in helped and number - self._clues.get(clue, number + 1) in range(NEAR_LINES + 1):
+                if cause in helped and where - self._clues.get(clue, where + 1) in range(NEAR_LINES + 1):
                     seen.support.add(clue)
 
     def clues(self, line: str, number: int) -> None:
@@ -113,20 +125,41 @@ class Ranking:
                     if seen is not None and number - seen.last <= NEAR_LINES:
                         seen.support.add(clue)
 
+    def claims(self, causes: tuple[Cause, ...], number: int) -> bool:
+        """Whether a line that a build may have written is a run's: a clue for one of its causes stands before it."""
+        return any(
+            clue in self._clues and number - self._clues[clue] <= NEAR_LINES
+            for clue, helped in CLUES
+            if not set(causes).isdisjoint(helped)
+        )
+
     def ranked(self) -> tuple[Named, ...]:
-        """The likeliest first; of causes that are called by the same code the first."""
+        """The likeliest first; of causes that are called by the same code the first.
+
+        Where a text tells why a process ended with a signal, what else ends so is no cause.
+        """
         named: dict[str, Named] = {}
+        told = {cause: seen for cause, seen in self._seen.items() if seen.strength >= Strength.GENERAL}
         for cause, seen in sorted(self._seen.items(), key=lambda item: item[1].order):
+            if seen.strength is Strength.SIGNAL and _explained(seen, told):
+                continue
             one = Named(cause, seen.strength, len(seen.support), seen.line_number, seen.line)
             named.setdefault(cause.code, one)
         return tuple(named.values())
 
 
-def search(lines: Iterable[str]) -> Found:
+def _explained(ending: _Seen, told: Mapping[Cause, _Seen]) -> bool:
+    """Whether a text names a cause of the same ending, or stands near it."""
+    same = {cause for name in ending.support if name in ENDINGS for cause in ENDINGS[name].causes}
+    return any(cause in same or abs(seen.last - ending.last) <= NEAR_LINES for cause, seen in told.items())
+
+
+def search(lines: Iterable[str], ending: str | None = None) -> Found:
     """Everything that a log names: of a run, and of a build.
 
     Args:
         lines: in order; with or without their line ends.
+        ending: how it ended, a name of ``ENDINGS``, where that is known besides.
     """
     run, either = Ranking(), Ranking()  # without and with the lines that a build may have written
     build, anyway = Tally(), Tally()  # the same of signatures of a build
@@ -142,6 +175,8 @@ def search(lines: Iterable[str]) -> Found:
         either.clues(line, number)
         run.clues(line, number)
         signature, known = match(line), _known(line)
+        if signature is not None and known is not None and known[1] >= Strength.GENERAL:
+            signature = None if either.claims(known[0], number) else signature
         if signature is not None:
             build.take(number, line, signature)
         if known is None:
@@ -152,17 +187,13 @@ def search(lines: Iterable[str]) -> Found:
         either.name(*known, number, line)
         if signature is None:
             run.name(*known, number, line)
+    if ending is not None:
+        for each in (run, either):
+            each.name(ENDINGS[ending].causes, Strength.SIGNAL, ending, 0, "", at=number)
     ranking, hits = (run, build) if of_a_build else (either, anyway)
     causes, found = ranking.ranked(), hits.hits()
     shown = () if causes or found else telling.lines()
     return Found(causes, Reading(found, shown, number, telling.own))
-
-
-def of_ending(name: str) -> tuple[Named, ...]:
-    """What can be behind a signal, or a hang, of which nothing else is known."""
-    ranking = Ranking()
-    ranking.name(ENDINGS[name].causes, Strength.SIGNAL, name, 0, "")
-    return ranking.ranked()
 
 
 def _known(line: str) -> tuple[tuple[Cause, ...], Strength, str] | None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from ideepdoctor.commands.explain import explain, explain_log, lines_of
+from ideepdoctor.commands.explain import Symptoms, explain, explain_log, lines_of
 from ideepdoctor.errors import UsageError
 from ideepdoctor.model.report import Report
 from ideepdoctor.model.summary import FailOn, summarize
@@ -111,7 +111,7 @@ def test_a_log_in_which_nothing_is_known(tmp_path: Path):
 
 
 def test_a_warning_alone_is_no_error(tmp_path: Path):
-    report = told(tmp_path, "Segmentation fault (core dumped)\n")
+    report = told(tmp_path, "python setup.py build\nSegmentation fault (core dumped)\n")
     assert report.judgement is not None
     assert [item.code for item in report.judgement.findings] == ["IDP818"]
     assert code_of(report) == 0
@@ -149,11 +149,11 @@ def test_standard_input(monkeypatch: pytest.MonkeyPatch):
         buffer = io.BytesIO(LOG.encode())
 
     monkeypatch.setattr("sys.stdin", Given)
-    report = explain(None, "-")
+    report = explain(None, Symptoms(log="-"))
     assert report.body[0].startswith("standard input: 4 lines")
     assert report.extra["log"]["path"] is None
 
 
 def test_a_code_and_a_log_at_once():
     with pytest.raises(UsageError, match="at once"):
-        explain("IDP805", "build.log")
+        explain("IDP805", Symptoms(log="build.log"))
