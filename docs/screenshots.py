@@ -58,6 +58,12 @@ def _broken() -> Report:
     return _diagnosed("py37-healthy", {"packages": {"numpy": "1.15.4"}})
 
 
+def _explained() -> Report:
+    from ideepdoctor.commands.explain import Symptoms, explain
+
+    return explain(None, Symptoms(error=ERROR))
+
+
 def _set_up() -> Report:
     facts = facts_on("py37-healthy")
     checks = tuple(OpCheck(f"operation {number}", "", 2, "right", True, 2.4e-6, 1e-4) for number in range(38))
@@ -100,10 +106,13 @@ def _fleet() -> Report:
     return Report("fleet merge", judgement=judged(found), extra={"fleet": found})
 
 
+ERROR = "terminate called after throwing an instance of 'mkldnn::error'"
+"""Several faults end so."""
 PICTURES: Mapping[str, tuple[str, str, Callable[[], Report]]] = {
     "healthy": ("ideepdoctor diagnose", "en", _healthy),
     "broken": ("ideepdoctor diagnose", "en", _broken),
     "setup": ("ideepdoctor setup", "en", _set_up),
+    "explain": ('ideepdoctor explain --error "$(tail -n 1 train.log)"', "en", _explained),
     "certify": ("ideepdoctor certify --ops conv,concat,lstm", "en", _certified),
     "bench": ("ideepdoctor bench", "en", _measured),
     "fleet": ("ideepdoctor fleet merge reports", "en", _fleet),
