@@ -14,7 +14,9 @@ from ideepdoctor.rules.cupy import cupys
 from ideepdoctor.rules.installed import cure_command, outcome, package, python_command, stack_fix, stack_steps
 
 _READS_VERSION = "7.8.0"
-"""The one release that reads CuPy's version by NumPy's rules, which know one digit before the first point."""
+"""The one release that reads CuPy's version by NumPy's rules."""
+_READS_TEN = "1.21"
+"""The first NumPy whose rules know more than one digit before the first point (measured: 1.20.3 and 1.21.0)."""
 _DEAD: dict[str, Any] = {
     "ok": False,
     "error_type": "ValueError",
@@ -27,12 +29,12 @@ class IDP317(Rule):
     """CuPy 10 and later end the import of Chainer 7.8.0.
 
     What it checks
-        The versions of Chainer and of each CuPy, unless Chainer was imported all the same (it does not ask a CuPy
+        The versions of Chainer, NumPy and of each CuPy, unless Chainer was imported all the same (it does not ask a CuPy
         that cannot be imported itself, as on a machine without CUDA).
 
     Why it matters
         Chainer 7.8.0 reads the version of CuPy as if it were one of NumPy: ``ValueError: Not a valid numpy version
-        string``, and nothing of yours runs, with or without a GPU. No other release does: 7.7.0 and older do not
+        string`` with NumPy 1.20 and older, and nothing of yours runs. No other release of Chainer does: 7.7.0 and older do not
         read it, 7.8.1 does so in another way and only warns (CHAINER_WARN_VERSION_MISMATCH=0 silences it).
 
     How to fix
@@ -50,6 +52,7 @@ class IDP317(Rule):
         Example("no CuPy", {"packages": {"chainer": "7.8.0"}}),
         Example("7.8.1", {"packages": {"cupy-cuda11x": "12.0.0"}}),
         Example("an older CuPy", {"packages": {"chainer": "7.8.0", "cupy": "9.6.0"}}),
+        Example("a NumPy that reads it", {"packages": {"chainer": "7.8.0", "cupy": "10.6.0"}, **_QUICK}),
         Example("it was imported", {"packages": {"chainer": "7.8.0", "cupy": "10.6.0"}}),
     )
     bad = (
@@ -57,13 +60,19 @@ class IDP317(Rule):
             "10 with 7.8.0",
             {"packages": {"chainer": "7.8.0", "cupy": "10.0.0"}, "imports": {"chainer": _DEAD}, "chainer": None},
         ),
-        Example("not tried", {"packages": {"chainer": "7.8.0", "cupy-cuda114": "10.6.0"}, **_QUICK}),
+        Example(
+            "not tried",
+            {"packages": {"chainer": "7.8.0", "cupy-cuda114": "10.6.0", "numpy": "1.20.3"}, **_QUICK},
+        ),
     )
 
     def check(self, facts: Facts) -> Iterator[Finding]:
         """Compare the versions, and look how the import ended."""
         chainer, result = package(facts, "chainer"), outcome(facts, "chainer")
         if chainer is None or chainer.version != _READS_VERSION or facts.planned_ideep4py is not None:
+            return
+        numpy = package(facts, "numpy")
+        if result is None and (numpy is None or not is_older(numpy.version, _READS_TEN)):
             return
         if result is not None and _DEAD["error_text"] not in f"{result.error_text or ''}{result.stderr_tail}":
             return

@@ -176,6 +176,10 @@ def test_a_prerelease_meets_what_it_is_newer_than():
         ({"packages": {"chainer": None, "numpy": {"requires": ["absent"]}}}, []),
         ({"packages": {"ideep4py": {"version": "1.0.4", "requires": ["numpy==1.13"]}, "numpy": "1.9"}}, []),
         ({"packages": {"ideep4py": {"version": "1.0.4", "requires": ["numpy==1.13"]}, "numpy": None}}, []),
+        (
+            {"packages": {"ideep4py": {"requires": ["six<1"]}}, **QUICK},
+            [("six 1.17.0", Severity.WARNING, FixSafety.MANUAL)],
+        ),
         ({"packages": {"ideep4py": {"version": "9", "requires": ["numpy==1.13"]}}}, []),
         (
             {"packages": {"ideep4py": {"version": "1.0.4", "requires": ["numpy==1.13"]}}},
@@ -211,6 +215,7 @@ def test_idp316_says_what_becomes_of_it_and_what_to_do():
 
 
 def cupy(chainer: str = "7.8.0", **versions: str) -> dict[str, Any]:
+    versions.setdefault("numpy", "1.20.3")
     return {"packages": {"chainer": chainer, **{name.replace("_", "-"): text for name, text in versions.items()}}}
 
 
@@ -232,6 +237,9 @@ DEAD = {"imports": {"chainer": failed("ValueError", "Not a valid numpy version s
             [Severity.ERROR],
         ),
         ({**cupy("7.7.0", cupy="10.0.0"), **QUICK}, []),
+        ({**cupy(cupy="10.0.0", numpy="1.21.0"), **QUICK}, []),
+        ({"packages": {"chainer": "7.8.0", "cupy": "10.0.0", "numpy": None}, **QUICK}, []),
+        ({**cupy(cupy="10.0.0", numpy="1.21.0"), **DEAD}, [Severity.ERROR]),
         ({**cupy("7.8.1", cupy="10.0.0"), **QUICK}, []),
         ({**cupy(cupy="9.6.0"), **QUICK}, []),
         ({**cupy(cupyx="10.0.0"), **QUICK}, []),
