@@ -53,6 +53,7 @@ def cpu(session: Session, options: TargetOptions, why_not: str | None) -> Report
         "usable_cpus": None if facts.limits.affinity_cpus is None else len(facts.limits.affinity_cpus),
         "quota_cpus": facts.limits.quota_cpus,
         "convolution_kernel": kernel(facts.cpu),
+        "executable_memory": facts.limits.executable_memory,
         "releases": {version: verdict(facts.cpu, release) for version, release in RELEASES.items()},
     }
     lines = _lines(facts, data)
@@ -121,6 +122,11 @@ def _lines(facts: Facts, data: dict[str, Any]) -> list[str]:
         ("cores", f"{data['physical_cores'] or unknown} physical, {data['logical_cpus'] or unknown} logical CPUs"),
         ("usable", f"{counted(data['usable_cpus'], 'CPU') if data['usable_cpus'] else unknown}{quota}"),
         ("kernel", f"{data['convolution_kernel'] or unknown} (convolution)"),
+        *(
+            [("code", "refused: this process may not run code that it writes")]
+            if data["executable_memory"] is False
+            else []
+        ),
         *((f"ideep4py {version}", text) for version, text in data["releases"].items()),
     ]
     width = max(len(name) for name, _ in rows)

@@ -20,6 +20,7 @@ from surroundings import PY2, leave_no_core_files, native
 TEXT = type(b"".decode("ascii"))
 TRACE_BYTES = 1 << 14  # of a dump
 KEPT_BYTES = 1 << 20  # of each stream of a child: an import that prints without end must not fill the memory
+LISTENER_STACK_BYTES = 1 << 18  # 8 MiB for each of them would not fit a limited address space
 
 # What a child starts with: it speaks through a descriptor of its own, in Python literals, so that it needs no module
 # that the user may have shadowed and so that what modules print cannot be taken for an answer.
@@ -163,11 +164,13 @@ class Child(object):
                 os.close(watch[0])
             return
         descriptors = [self.process.stdout.fileno(), self.process.stderr.fileno()] + list(watch or ())[:1]
+        usual = threading.stack_size(LISTENER_STACK_BYTES)
         for number, descriptor in enumerate(descriptors, 1):
             thread = threading.Thread(target=self.listen, args=(number, descriptor))
             thread.daemon = True
             thread.start()
             self.threads.append(thread)
+        threading.stack_size(usual)
 
     def listen(self, number, descriptor):
         """Keep the last of what comes."""

@@ -175,6 +175,6 @@ def test_the_limit_of_address_space(made):
     within = ["prlimit", f"--as={250 << 20}", str(env / "bin" / "python"), "-c", "import ideep4py"]
     failed = subprocess.run(within, capture_output=True, text=True, check=False)
     assert "failed to map segment" in failed.stderr or "MemoryError" in failed.stderr
-    found = answer_of(["prlimit", f"--as={320 << 20}"], python=env, environ={"OMP_NUM_THREADS": "64"})
+    found = answer_of(["prlimit", f"--as={400 << 20}"], python=env, environ={"OMP_NUM_THREADS": "64"})
     assert codes(found) == ["IDP707", "IDP504"]
-    assert found["findings"][0]["found"] == "320 MiB of address space, 64 threads"
+    assert found["findings"][0]["found"] == "400 MiB of address space, 64 threads"
