@@ -92,6 +92,8 @@ _SIGNAL = re.compile(
     r"(?:\bby|\bwith|received|uncaught target|caught|\bgot) signal:? (\d{1,2})\b|^ *Signal: (\d{1,2}) \([A-Z]+\)",
     re.IGNORECASE,
 )
+_LISTED = re.compile(r"\bSIG[A-Z]+ +(?:present|missing|none|truncated|inaccessible|journal|error)\b")
+"""A row of coredumpctl: of every program."""
 _OURS = r"(?:python|ideep|mkldnn|mklml|iomp5|jupyter|ipykernel)"
 _KERNEL = (
     ("invalid opcode", "SIGILL", re.compile(rf"trap invalid opcode ip|invalid opcode: 0000.*{_OURS}")),
@@ -138,6 +140,8 @@ def _by_kernel(line: str) -> str | None:
 
 def _by_numbers(line: str) -> str | None:
     if ("SIG" in line or "status=" in line) and (found := _NAMED.search(line)):
+        if _LISTED.search(line) and not _ABOUT_US.search(line):
+            return None
         return f"SIG{found[1] or found[2]}"
     lower = line.lower()
     if any(word in lower for word in ("exit", "rc", "ended with", "code")) and (found := _CODE.search(line)):

@@ -8,7 +8,7 @@ found) is a build's where the log is one of a build, and a run's where it is not
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ideepdoctor.rules.signatures import SHOWN_CHARACTERS, Reading, Tally, Telling, cleaned, match, spelled
@@ -115,15 +115,14 @@ class Ranking:
                 if cause in helped and where - self._clues.get(clue, where + 1) in range(NEAR_LINES + 1):
                     seen.support.add(clue)
 
-    def clues(self, line: str, number: int) -> None:
+    def clues(self, met: Sequence[tuple[str, tuple[Cause, ...]]], number: int) -> None:
         """Note the clues of a line, for causes that are named and for those that will be."""
-        for clue, helped in CLUES:
-            if clue in line:
-                self._clues[clue] = number
-                for cause in helped:
-                    seen = self._seen.get(cause)
-                    if seen is not None and number - seen.last <= NEAR_LINES:
-                        seen.support.add(clue)
+        for clue, helped in met:
+            self._clues[clue] = number
+            for cause in helped:
+                seen = self._seen.get(cause)
+                if seen is not None and number - seen.last <= NEAR_LINES:
+                    seen.support.add(clue)
 
     def claims(self, causes: tuple[Cause, ...], number: int) -> bool:
         """Whether a line that a build may have written is a run's: a clue for one of its causes stands before it."""
@@ -172,8 +171,9 @@ def search(lines: Iterable[str], ending: str | None = None) -> Found:
         if not line:
             continue
         of_a_build = of_a_build or _says_build(line)
-        either.clues(line, number)
-        run.clues(line, number)
+        if met := [one for one in CLUES if one[0] in line]:
+            either.clues(met, number)
+            run.clues(met, number)
         signature, known = match(line), _known(line)
         if signature is not None and known is not None and known[1] >= Strength.GENERAL:
             signature = None if either.claims(known[0], number) else signature
