@@ -43,6 +43,8 @@ def shape(code: str, *overlays: dict[str, Any]) -> list[tuple[Severity, str]]:
 def test_the_glibc_that_refuses(version: str, severity: Severity):
     marked = {"native": {"objects": ASKS}}
     assert shape("IDP409", marked, glibc(version)) == [(severity, f"patchelf --clear-execstack {OWN}")]
+    told = alone("IDP409", HOST, marked, glibc(version))[0].consequence
+    assert told.startswith("it works") == (severity is Severity.INFO)
     assert shape("IDP409", marked, glibc(version, "musl")) == []
     assert shape("IDP409", marked, glibc(None)) == []
     allowed = sets(GLIBC_TUNABLES="glibc.rtld.execstack=2")
