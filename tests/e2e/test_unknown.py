@@ -23,7 +23,7 @@ SOURCE = """
 #include <unistd.h>
 static volatile int zero;
 void segv(void) { *(volatile int *)8 = 1; }
-void fpe(void) { zero = 1 / zero; }
+void fpe(void) { zero = 7 / zero; }
 void gave_up(void) { fputs("strange: nobody has seen this\\n", stderr); abort(); }
 void bus(void) { raise(SIGBUS); }
 void sys(void) { raise(SIGSYS); }
