@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
@@ -49,17 +50,23 @@ def outside(url: str) -> bool:
     return bool(urlsplit(url).netloc) or url.startswith("//")
 
 
-def dead(known: dict[Path, Page], folder: Path) -> Iterator[str]:
+def local(path: Path, page: Page) -> Iterator[tuple[str, str, str]]:
+    """Links and files of a page that are of this site: as written, the path that they lead to, and the anchor."""
+    for url in {*page.links, *page.loads}:
+        parts = urlsplit(url)
+        if not outside(url) and parts.scheme not in ("data", "mailto", "javascript"):
+            there = posixpath.join(path.parent.as_posix(), unquote(parts.path)) if parts.path else path.as_posix()
+            yield url, posixpath.normpath(there), unquote(parts.fragment)
+
+
+def dead(known: dict[Path, Page], folder: Path) -> list[str]:
     """Local links and files that lead nowhere, each as ``page: link``."""
+    files = {path.as_posix() for path in folder.rglob("*") if path.is_file()}
+    anchors = {path.as_posix(): page.anchors for path, page in known.items()}
+    found = []
     for path, page in known.items():
-        for url in [*page.links, *page.loads]:
-            parts = urlsplit(url)
-            if outside(url) or parts.scheme in ("data", "mailto", "javascript"):
-                continue
-            there = (path.parent / unquote(parts.path)).resolve() if parts.path else path
-            there = there / "index.html" if there.is_dir() else there
-            found = there.is_file() and folder.resolve() in there.parents
-            if found and parts.fragment and there.suffix == ".html":
-                found = unquote(parts.fragment) in known[there].anchors
-            if not found:
-                yield f"{path.relative_to(folder)}: {url}"
+        for url, there, anchor in local(path, page):
+            there = f"{there}/index.html" if f"{there}/index.html" in files else there
+            if there not in files or (anchor and anchor not in anchors.get(there, {anchor})):
+                found.append(f"{path.relative_to(folder)}: {url}")
+    return sorted(found)
