@@ -295,23 +295,28 @@ def test_numpy_with_the_mkl_of_intel(broken_copy, tmp_path):
     other = tmp_path / "other"
     uv("pip", "install", "--python", str(env / "bin" / "python"), "--target", str(other), "--no-deps", "mkl==2018.0.3")
     [core] = other.rglob("libmkl_core.so")
-    assert every_code(diagnose(env)) == []
+    assert beside_needs(diagnose(env)) == []
     # Another MKL on the search path changes nothing: NumPy's own has been found by its RPATH, and finds its parts.
-    assert every_code(diagnose(env, LD_LIBRARY_PATH=str(core.parent))) == []
+    assert beside_needs(diagnose(env, LD_LIBRARY_PATH=str(core.parent))) == []
     assert product(env, LD_LIBRARY_PATH=str(core.parent)) == 0
     answer = diagnose(env, LD_PRELOAD=str(core))
-    assert answer.codes() == ["IDP411"], answer.stdout
+    assert beside_needs(answer) == ["IDP411"], answer.stdout
     assert finding(answer, "IDP411")["treatment"]["next_step"] == "unset LD_PRELOAD"
     assert product(env, LD_PRELOAD=str(core)) == -11
     for name in ("libmkl_core.so", "libmkl_intel_thread.so"):
         part = env / "lib" / name
         part.rename(tmp_path / name)
         answer = diagnose(env)
-        assert (answer.codes(), answer.code) == (["IDP411"], 1), answer.stdout
+        assert (beside_needs(answer), answer.code) == (["IDP411"], 1), answer.stdout
         assert (name == "libmkl_core.so") == ("libmkl_core missing" in str(finding(answer, "IDP411")["found"]))
         assert product(env) == 2
         (tmp_path / name).rename(part)
-    assert every_code(diagnose(env)) == []
+    assert beside_needs(diagnose(env)) == []
+
+
+def beside_needs(answer: Answer) -> list[str]:
+    """The codes without IDP316: what else Intel's NumPy asks for is not installed here, and not used."""
+    return [code for code in every_code(answer) if code != "IDP316"]
 
 
 def product(environment: Path, **variables: str) -> int:
