@@ -29,13 +29,14 @@ class IDP317(Rule):
     """CuPy 10 and later end the import of Chainer 7.8.0.
 
     What it checks
-        The versions of Chainer, NumPy and of each CuPy, unless Chainer was imported all the same (it does not ask a CuPy
-        that cannot be imported itself, as on a machine without CUDA).
+        The versions of Chainer, NumPy and of each CuPy, unless Chainer was imported all the same (it does not
+        ask a CuPy that cannot be imported itself, as on a machine without CUDA).
 
     Why it matters
         Chainer 7.8.0 reads the version of CuPy as if it were one of NumPy: ``ValueError: Not a valid numpy version
-        string`` with NumPy 1.20 and older, and nothing of yours runs. No other release of Chainer does: 7.7.0 and older do not
-        read it, 7.8.1 does so in another way and only warns (CHAINER_WARN_VERSION_MISMATCH=0 silences it).
+        string`` with NumPy 1.20 and older, and nothing of yours runs. No other release of Chainer does:
+        7.7.0 and older do not read it, 7.8.1 does so in another way and only warns
+        (CHAINER_WARN_VERSION_MISMATCH=0 silences it).
 
     How to fix
         Chainer 7.8.1: ``ideepdoctor fix`` installs it, by hash. Or uninstall CuPy where there is no GPU.

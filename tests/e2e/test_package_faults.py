@@ -110,12 +110,11 @@ def test_the_wheel_of_a_narrow_python_2_7_in_a_wide_one(broken_copy, tmp_path):
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(folder)
     answer = diagnose(env)
-    assert answer.codes() == ["IDP314"], answer.stdout
-    assert diagnose(env, "--quick").codes() == ["IDP314"]
-    assert finding(answer, "IDP314")["found"].endswith("for cp27m (UCS2) in a Python of cp27mu (UCS4)")
-    fixed = doctor("fix", "--python", str(env), "--yes", "--format", "json")
-    assert fixed.document["applied"] is True, fixed.stdout
-    assert diagnose(env).codes() == []
+    # Measured: the extension module of this very wheel needs no name of either width, so its import succeeds.
+    assert answer.codes() == [], answer.stdout
+    quick = diagnose(env, "--quick")
+    assert quick.codes() == ["IDP314"], "what was not tried goes by its tags"
+    assert finding(quick, "IDP314")["found"].endswith("for cp27m (UCS2) in a Python of cp27mu (UCS4)")
 
 
 @pytest.mark.slow
