@@ -14,7 +14,7 @@ from lab import LEAST_TERMS, Result, describe, signal_name
 
 WARM_UP = 30  # steps after which caches, arenas and threads are there
 SAMPLES = 24  # of the resident memory; six in each quarter of the steps
-FORK_SECONDS = 8  # that a forked child may take; it computes for a tenth of a second
+FORK_SECONDS = 15  # that a forked child may take; it computes for a tenth of a second
 FORK_SECONDS_EMULATED = 40
 SAME = "the same"
 
