@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ideepdoctor.render.certify import WIDTH, lines, threads
+from ideepdoctor.render.html_tables import lasting_effects
 
 SETTINGS = ["2", "1", "3", "4", "1cpu"]
 
@@ -86,6 +87,7 @@ def test_notes_and_the_model() -> None:
     memory = {"steps": 240, "step_bytes": 16384, "shapes": 200, "ideep_bytes": 63e6, "numpy_bytes": 1e5}
     found = lines(data(row(), memory=memory, unknown_files=["functions/new.py"], model=model))
     text = "\n".join(found)
+    assert "note: 240 steps with the same shapes made the process grow by 0.0 MB" in text
     assert "note: H13: 200 new shapes made the process grow by 63 MB (NumPy: 0 MB)" in text
     assert "functions/new.py" in text
     assert "model /x/net.py:make" in found
@@ -104,3 +106,29 @@ def test_no_line_is_wider_than_a_terminal() -> None:
     )
     assert max(map(len, found)) <= WIDTH
     assert all(line == line.rstrip() for line in found)
+
+
+def test_memory_and_forks_are_told_as_far_as_they_were_tried() -> None:
+    nothing = {"steps": 0, "step_bytes": None, "shapes": 200, "ideep_bytes": 63e6, "numpy_bytes": None}
+    good = {"ok": True, "error_text": None}
+    notes = [line for line in lines(data(row(), memory=nothing, fork=good)) if line.startswith("note")]
+    assert notes == [
+        "note: H13: 200 new shapes made the process grow by 63 MB",
+        "note: children that were forked after iDeep had computed could compute",
+    ]
+    steps = {"steps": 240, "step_bytes": 2000000, "shapes": 0, "ideep_bytes": None, "numpy_bytes": 5}
+    notes = [line for line in lines(data(row(), memory=steps, fork={"ok": False})) if line.startswith("note")]
+    assert notes == ["note: 240 steps with the same shapes made the process grow by 2.0 MB"]
+
+
+def test_the_page_has_a_table_of_them() -> None:
+    memory = {"steps": 240, "step_bytes": 16384, "shapes": 200, "ideep_bytes": 63e6, "numpy_bytes": None}
+    fork = {"ok": False, "error_text": "a child hangs"}
+    (group,) = lasting_effects({"memory": memory, "fork": fork}).groups
+    assert group.rows == (
+        ("steps with the same shapes", "240", "0.0 MB more"),
+        ("new input shapes, iDeep", "200", "63.0 MB more"),
+        ("children forked after iDeep", "", "a child hangs"),
+    )
+    (group,) = lasting_effects({"memory": None, "fork": {"ok": True, "error_text": None}}).groups
+    assert group.rows == (("children forked after iDeep", "", "could compute"),)
