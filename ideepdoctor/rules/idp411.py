@@ -66,7 +66,7 @@ class IDP411(Rule):
     Why it matters
         libmkl_rt opens its parts by name when they are needed first. One that is missing ends the process with "Intel
         MKL FATAL ERROR: Cannot load libmkl_avx2.so or libmkl_def.so"; one of another release is found out by nobody:
-        the first matrix product ends with SIGSEGV, or a Fourier transform raises "Internal error occurred".
+        a Fourier transform ends with SIGSEGV or raises "Internal error occurred", while matrix products go on.
 
     How to fix
         One MKL from one place: take the other out of LD_PRELOAD, and install MKL again with the one tool, pip or conda,
@@ -75,8 +75,8 @@ class IDP411(Rule):
     References
         ContinuumIO/anaconda-issues #698, #720, #1641; conda #2248. Measured with intel-numpy 1.15.1 and MKL 2019.0:
         each of libmkl_core, libmkl_intel_thread and the kernel of this CPU missing: exit code 2; each of them from MKL
-        2018.0.3: SIGSEGV at the first product; libmkl_rt from 2018.0.3: products right, mkl_fft raises; another MKL,
-        2018.0.3 or 2021.4, on LD_LIBRARY_PATH: no effect. ideep4py's own MKL (libmklml_intel) has no such parts.
+        2018.0.3: SIGSEGV in numpy.fft, products right; libmkl_rt from 2018.0.3: numpy.fft raises, products right; another
+        MKL, 2018.0.3 or 2021.4, on LD_LIBRARY_PATH: no effect. ideep4py's own MKL (libmklml_intel) has no such parts.
     """
 
     title = "NumPy's MKL is a mixture, or lacks parts"
@@ -117,7 +117,7 @@ class IDP411(Rule):
             needed="all parts of one MKL, from one place",
             consequence=f"measured: {how_it_ended(numpy)}"
             if dead and numpy is not None
-            else "the first matrix product of NumPy may end the process with SIGSEGV",
+            else "numpy.fft may end the process with SIGSEGV, while matrix products go on",
             next_step="unset LD_PRELOAD"
             if what.startswith("mapped") and "LD_PRELOAD" in facts.variables.inherited
             else _again(facts),

@@ -302,7 +302,7 @@ def test_numpy_with_the_mkl_of_intel(broken_copy, tmp_path):
     answer = diagnose(env, LD_PRELOAD=str(core))
     assert beside_needs(answer) == ["IDP411"], answer.stdout
     assert finding(answer, "IDP411")["treatment"]["next_step"] == "unset LD_PRELOAD"
-    assert product(env, LD_PRELOAD=str(core)) == -11
+    assert (product(env, LD_PRELOAD=str(core)), fourier(env, LD_PRELOAD=str(core))) == (0, -11)
     for name in ("libmkl_core.so", "libmkl_intel_thread.so"):
         part = env / "lib" / name
         part.rename(tmp_path / name)
@@ -321,6 +321,14 @@ def beside_needs(answer: Answer) -> list[str]:
 
 def product(environment: Path, **variables: str) -> int:
     """Exit code of a process that multiplies two matrices with NumPy."""
-    program = "import numpy as n; assert n.ones((300, 300), 'f').dot(n.ones((300, 300), 'f'))[0, 0] == 300"
-    argv = [str(environment / "bin" / "python"), "-c", program]
+    return ended(environment, "assert n.ones((300, 300), 'f').dot(n.ones((300, 300), 'f'))[0, 0] == 300", variables)
+
+
+def fourier(environment: Path, **variables: str) -> int:
+    """Exit code of a process that computes a Fourier transform with NumPy."""
+    return ended(environment, "assert n.fft.fft(n.ones(64))[0] == 64", variables)
+
+
+def ended(environment: Path, program: str, variables: dict[str, str]) -> int:
+    argv = [str(environment / "bin" / "python"), "-c", f"import numpy as n; {program}"]
     return subprocess.run(argv, env={**os.environ, **variables}, capture_output=True, timeout=60).returncode
