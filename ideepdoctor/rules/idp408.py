@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from ideepdoctor.model.facts import Facts
 from ideepdoctor.model.findings import Evidence, Finding, Severity
@@ -27,7 +28,7 @@ _OWN = f"{LIB}/libiomp5.so"
 _SETS = ("1", "true", "yes", "on", "t", "y", ".true.")
 
 
-def _two(outcome: dict[str, object]) -> dict[str, object]:
+def _two(outcome: dict[str, object]) -> dict[str, Any]:
     rows = [
         {
             "file": elf(_OWN),

@@ -76,7 +76,8 @@ class IDP411(Rule):
         ContinuumIO/anaconda-issues #698, #720, #1641; conda #2248. Measured with intel-numpy 1.15.1 and MKL 2019.0:
         each of libmkl_core, libmkl_intel_thread and the kernel of this CPU missing: exit code 2; each of them from MKL
         2018.0.3: SIGSEGV in numpy.fft, products right; libmkl_rt from 2018.0.3: numpy.fft raises, products right;
-        another MKL, 2018.0.3 or 2021.4, on LD_LIBRARY_PATH: no effect. ideep4py's own MKL (libmklml_intel) has no such parts.
+        another MKL, 2018.0.3 or 2021.4, on LD_LIBRARY_PATH: no effect. ideep4py's own MKL (libmklml_intel)
+        has no such parts.
     """
 
     title = "NumPy's MKL is a mixture, or lacks parts"
