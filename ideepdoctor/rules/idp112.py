@@ -31,7 +31,7 @@ class IDP112(Rule):
         emulation.
 
     References
-        Measured with qemu-user 7.2. Rosetta 2 was not tried; docker/for-mac #6620 and #7137 show its name.
+        Measured with qemu-user 7.2. Rosetta 2 was not tried.
     """
 
     title = "The CPU is emulated"

@@ -26,7 +26,7 @@ class IDP116(Rule):
         Make the environment on another file system, or remount this one: ``mount -o remount,exec FOLDER``.
 
     References
-        Measured with a tmpfs mounted with noexec. mount(8); pypa/pip #6364 and #7309 (``/tmp`` with noexec).
+        Measured with a tmpfs mounted with noexec. mount(8); numpy #14148 and #15102.
     """
 
     title = "The environment's file system refuses to run code"

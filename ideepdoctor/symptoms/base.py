@@ -9,6 +9,9 @@ from enum import IntEnum
 _BUILD, _SOURCE = "IDP8", "IDP9"
 _INSTALLED = ("IDP820", "IDP824")
 """Of the family of builds, and looked at by ``diagnose``."""
+_PROVED = "IDP6"
+"""The family that rests on computing, which ``diagnose`` does not do."""
+_LASTING = ("IDP620", "IDP621", "IDP622")
 _SELECTED = 4
 """Codes in one command: the others of a cause are named, and the first tell enough."""
 
@@ -52,6 +55,10 @@ class Cause:
         """The command that confirms the cause where it happened."""
         if self.check:
             return self.check
+        if self.code in _LASTING:
+            return "ideepdoctor certify --ops memory,fork"
+        if self.code.startswith(_PROVED):
+            return "ideepdoctor smoke"
         looked_at = [code for code in self.codes if not code.startswith((_BUILD, _SOURCE)) or code in _INSTALLED]
         if looked_at:
             return f"ideepdoctor diagnose --select {','.join(looked_at[:_SELECTED])}"

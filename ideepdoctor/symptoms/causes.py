@@ -239,8 +239,8 @@ KILLED = Cause(
 )
 SHARED_MEMORY = Cause(
     ("IDP117",),
-    "there is no room in /dev/shm, where MultiprocessIterator keeps its batches, or on the disk",
-    "df -h /dev/shm; docker run --shm-size 1g, or an emptyDir of medium Memory there",
+    "there is no room in /dev/shm, where multiprocessing keeps its locks, or on the disk",
+    "look at both: df -h /dev/shm . (a container: --shm-size=64m, without --ipc=none)",
 )
 FORKED = Cause(
     ("IDP622",),

@@ -56,7 +56,9 @@ INSTALLING = (
 )
 """What nothing that runs can say."""
 LOADING = (
-    _is("Xbyak::Error", by.XBYAK),
+    _is("can't protect", by.NO_EXECUTABLE_MEMORY, like=r"^\s*(?:what\(\): +)?can't protect$"),
+    _is("can't alloc", by.NO_MEMORY, like=r"^\s*(?:what\(\): +)?can't alloc$"),
+    _may("Xbyak::Error", by.XBYAK, by.NO_EXECUTABLE_MEMORY, by.NO_MEMORY),
     _is("mkldnn::error", by.STRANGER, by.CONCAT, by.OLD_CHAINER),
     _is("OMP: Error #15", by.SECOND_OPENMP),
     _is("OMP: Error #34", by.THREADS_REFUSED, by.SMALL_STACK),
@@ -85,6 +87,7 @@ LOADING = (
         by.NOEXEC,
         like=r"failed to map segment.*Permission.*exec(?:mem|stack)",
     ),
+    _is("failed to map segment", by.NO_MEMORY, by.NOEXEC, like=r"(?:^|Error: )[^/\s]+\.so\S*: failed to map segment"),
     _is("failed to map segment", by.NOEXEC, by.NO_EXECUTABLE_MEMORY),
     _is("GLIBCXX_", by.OLD_STDCXX, like=r"GLIBCXX_[\d.]+|GLIBCXX_"),
     _is("CXXABI_", by.OLD_STDCXX),
@@ -141,6 +144,8 @@ WORKING = (
     _warns("OMP: Warning #190", by.FORKED),
     _may("MemoryError", by.NO_MEMORY, like=r"^(?:numpy\.core\._exceptions\._?(?:Array)?)?MemoryError\b"),
     _may("std::bad_alloc", by.NO_MEMORY),
+    _may("Out of memory", by.NO_MEMORY, like=r"what\(\): +Out of memory"),
+    _may("PyCapsule_Import", by.THREADS_REFUSED, by.NUMPY_ABI, like=r'could not import module "datetime"'),
     _may("Cannot allocate memory", by.NO_MEMORY, by.THREADS_REFUSED),
     _is("execmem", by.NO_EXECUTABLE_MEMORY, like=rf"\bavc: +denied +\{{ exec(?:mem|mod|heap) \}}.*{_PYTHON}"),
     _is("execstack", by.EXECUTABLE_STACK, like=rf"\bavc: +denied +\{{ execstack \}}.*{_PYTHON}"),

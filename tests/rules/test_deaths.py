@@ -59,7 +59,7 @@ SIGNATURES = [
     (Outcome(False, 0.1, exit_code=1, stderr_tail="Error: mkl-service + Intel(R) MKL: MKL_THREADING_LAYER=INTEL is "
              "incompatible with libgomp.so.1 library."), "refuses libgomp"),
     (raised("ImportError", "libgomp.so.1: cannot allocate memory in static TLS block"), "thread-local"),
-    (raised("ImportError", "libmkldnn.so.0: failed to map segment from shared object"), "noexec"),
+    (raised("ImportError", "/mnt/ideep/lib/libmkldnn.so.0: failed to map segment from shared object"), "noexec"),
     (killed("SIGILL"), "does not have"),
     (Outcome(False, 0.1, exit_code=132, stderr_tail="Illegal instruction (core dumped)"), "does not have"),
     (Outcome(False, 0.1, exit_code=132, stderr_tail="illegal hardware instruction (core dumped)"), "does not have"),

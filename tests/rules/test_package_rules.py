@@ -326,3 +326,13 @@ def test_idp319_says_how_bad_it_is_and_what_to_do():
     )
     [python2] = alone("IDP319", "py27-healthy", {"packages": {"chainer": "5.2.0"}})
     assert "the last for this Python is 6.7.0" in python2.needed
+
+
+def test_a_width_of_unicode_that_nobody_tried_is_a_warning_and_another_python_an_error():
+    narrow = {"packages": {"ideep4py": {"tags": ["cp27-cp27m-manylinux1_x86_64"]}}}
+    [untried] = alone("IDP314", "py27-healthy", QUICK, narrow)
+    assert (untried.severity, "may fail" in untried.consequence) == (Severity.WARNING, True)
+    [failed] = alone("IDP314", "py27-healthy", narrow, {"imports": {"ideep4py": {"ok": False}}})
+    assert failed.severity is Severity.ERROR
+    [other] = alone("IDP314", "py37-healthy", QUICK, {"packages": {"ideep4py": {"tags": ["cp36-cp36m-linux_x86_64"]}}})
+    assert other.severity is Severity.ERROR
