@@ -73,7 +73,7 @@ class IDP101(Rule):
         """Look at the system's and the machine's names."""
         platform = facts.platform
         if (platform.system, platform.machine) not in SYSTEMS:
-            found, way = what_to_do(platform)
+            found, way = what_to_do(platform, _usable(facts))
             yield self.finding(
                 found=found,
                 needed="Linux on x86_64",
@@ -88,3 +88,8 @@ class IDP101(Rule):
                 next_step="wsl --set-version DISTRIBUTION 2, or see whether it works: ideepdoctor smoke",
                 severity=Severity.INFO,
             )
+
+
+def _usable(facts: Facts) -> str:
+    """The interpreter's version; empty where pip may not change it."""
+    return "" if facts.python.externally_managed else facts.python.minor

@@ -46,6 +46,8 @@ class Mutant:
     line: int
     change: str
     tree: ast.Module
+    function: tuple[str, int]
+    """Module and first line of the function that holds the change, as its code object tells it."""
 
     @property
     def path(self) -> str:
@@ -70,7 +72,8 @@ def mutants(module: str) -> Iterator[Mutant]:
         before, line = ast.unparse(node), node.lineno
         after = turn(node)
         change = f"{shown(before)}  ->  {shown(after)}"
-        yield Mutant(module, number, line, change, ast.fix_missing_locations(changed))
+        function = (module, first_line(changed, node))
+        yield Mutant(module, number, line, change, ast.fix_missing_locations(changed), function)
 
 
 def places(tree: ast.Module) -> Iterator[ast.expr]:
@@ -81,6 +84,13 @@ def places(tree: ast.Module) -> Iterator[ast.expr]:
                 yield node.test
             elif isinstance(node, ast.Compare | ast.BoolOp):
                 yield node
+
+
+def first_line(tree: ast.Module, node: ast.expr) -> int:
+    """The line on which the innermost function around an expression begins, decorators included."""
+    around = [item for item in ast.walk(tree) if isinstance(item, ast.FunctionDef) and node in ast.walk(item)]
+    inner = max(around, key=lambda item: item.lineno)
+    return min([inner.lineno, *(item.lineno for item in inner.decorator_list)])
 
 
 def turn(node: ast.expr) -> str:

@@ -6,36 +6,40 @@ runs the tests of tests/rules (without those that draw random machines) once for
 ideepdoctor/rules/NAME.py (``idp305``, ``compat``; none: every module of that folder), and prints the mutants that no
 test notices, with their lines, and the score. ``--report`` writes the scores as a table. It is no part of the test run.
 
-The tests are collected once. Each mutant gets a fork of that process, in which the mutant's code takes the place of the
-module's; the tests that name the rule run first, and the first failure ends it. A mutant that nobody notices, or that
-also changes what is made while its module is imported, is tried again in a process that has imported nothing yet. A few
-survivors cannot be noticed, because the mutant does the same as the module: whoever runs it judges them.
+The tests are collected once, and run once without any mutant, to see which functions of the rules each one calls. Each
+mutant gets a fork of that process, in which the mutant's code takes the place of the module's, and in which the tests
+run that call its function: those that name the rule first, until one fails. A mutant that concerns what is made while
+modules are imported is tried in a process that has imported nothing yet, with all tests. A few survivors cannot be
+noticed, because the mutant does the same as the module: whoever runs it judges them.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+import importlib
+import json
 import os
 import re
 import signal
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from types import FrameType
 
 import pytest
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parents[1]))
 
-from tests.rules.mutants import RULES, Mutant, Mutated, graft, modules, mutants  # noqa: E402
+from tests.rules.mutants import PACKAGE, RULES, Mutant, Mutated, graft, modules, mutants  # noqa: E402
 
 LEFT_OUT = "not whatever_else and not same_machines and not random_machine"
 OPTIONS = ("-x", "-q", "-s", "-p", "no:cacheprovider", "-k", LEFT_OUT)
 FIRST = ("test_examples.py", "test_measured_edges.py", "test_faults.py")
-TIMEOUT_SECONDS = 300
+TIMEOUT_SECONDS = 600
 NOTICED, SURVIVED, IMPORTED = 0, 3, 4
 """How a fork ends; anything else counts as noticed: it was killed, or pytest itself broke."""
 
@@ -47,32 +51,97 @@ class Server:
         self.waiting = list(wanted)
         self.together = together
         self.running: dict[int, Mutant] = {}
+        self.survivors: list[Mutant] = []
         self.doubtful: list[Mutant] = []
-        self.collected = 0
+        """Those that concern what is made while modules are imported."""
         self.sound = False
+        self.calls = Calls()
+        self.calls.watch()  # until the tests are collected: what they import calls functions, too
 
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         """Every mutant, some at once."""
-        self.collected = len(session.items)
-        self.sound = self.collected > 0 and self._passes(session)
-        while self.sound and (self.waiting or self.running):
+        at_import = self.calls.taken()
+        reached = _watched(session)
+        self.sound = bool(session.items) and reached is not None
+        started = len(self.waiting)
+        while reached is not None and (self.waiting or self.running):
             while self.waiting and len(self.running) < self.together:
                 mutant = self.waiting.pop(0)
-                self.running[_forked(session, mutant)] = mutant
-            child, status = os.wait()
-            mutant = self.running.pop(child)
-            if os.WIFEXITED(status) and os.WEXITSTATUS(status) in (SURVIVED, IMPORTED):
-                self.doubtful.append(mutant)
+                items = [item for item in session.items if mutant.function in reached.get(item.nodeid, ())]
+                if mutant.function in at_import:
+                    self.doubtful.append(mutant)
+                else:
+                    self.running[_forked(lambda: _run(session, items, mutant))] = mutant  # noqa: B023
+            if self.running:
+                child, status = os.wait()
+                mutant = self.running.pop(child)
+                if os.WIFEXITED(status) and os.WEXITSTATUS(status) == SURVIVED:
+                    self.survivors.append(mutant)
+                if os.WIFEXITED(status) and os.WEXITSTATUS(status) == IMPORTED:
+                    self.doubtful.append(mutant)
+            done = started - len(self.waiting) - len(self.running)
+            print(f"\r{done} of {started}", end="", file=sys.stderr, flush=True)
         return True
 
-    def _passes(self, session: pytest.Session) -> bool:
-        """Whether the tests pass without any mutant."""
-        _, status = os.waitpid(_forked(session, None), 0)
-        return os.WIFEXITED(status) and os.WEXITSTATUS(status) == SURVIVED
+
+class Calls:
+    """Which functions of the rules are called: their modules and first lines."""
+
+    def __init__(self) -> None:
+        self.seen: set[tuple[str, int]] = set()
+
+    def watch(self) -> None:
+        """From now on."""
+        sys.setprofile(self._called)
+
+    def taken(self) -> set[tuple[str, int]]:
+        """What was called until now; nobody watches any more."""
+        sys.setprofile(None)
+        seen, self.seen = self.seen, set()
+        return seen
+
+    def _called(self, frame: FrameType, event: str, _: object) -> None:
+        code = frame.f_code
+        if event == "call" and code.co_filename.startswith(str(RULES)):
+            self.seen.add((Path(code.co_filename).stem, code.co_firstlineno))
 
 
-def _forked(session: pytest.Session, mutant: Mutant | None) -> int:
-    """Start a fork that runs the tests with this mutant (None: without any); return its number."""
+def _watched(session: pytest.Session) -> dict[str, set[tuple[str, int]]] | None:
+    """Run all tests in a fork without any mutant: what each one that passes calls, by its name; None: the fork died."""
+    reading, writing = os.pipe()
+
+    def run() -> int:
+        calls, told, before = Calls(), {}, 0
+        kept = [value for name in modules() for value in vars(importlib.import_module(f"{PACKAGE}.{name}")).values()]
+        caches = [value for value in kept if hasattr(value, "cache_clear")]
+        for number, item in enumerate(session.items):
+            following = session.items[number + 1] if number + 1 < len(session.items) else None
+            for cache in caches:
+                cache.cache_clear()  # else only the first test that asks would call the function
+            calls.watch()
+            item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+            called, failed = sorted(calls.taken()), session.testsfailed
+            told[item.nodeid] = called if failed == before else None
+            before = failed
+        with os.fdopen(writing, "w") as stream:
+            json.dump(told, stream)
+        return SURVIVED
+
+    child = _forked(run)
+    os.close(writing)
+    with os.fdopen(reading) as stream:
+        text = stream.read()
+    _, status = os.waitpid(child, 0)
+    if not (os.WIFEXITED(status) and os.WEXITSTATUS(status) == SURVIVED):
+        return None
+    told = json.loads(text)
+    for name in (name for name, rows in told.items() if rows is None):
+        print(f"left out, it fails as it is: {name}", file=sys.stderr)
+    return {name: {(module, line) for module, line in rows} for name, rows in told.items() if rows is not None}
+
+
+def _forked(action: Callable[[], int]) -> int:
+    """Start a fork that does this, silently, and ends with what it returns; return its number."""
     sys.stdout.flush()
     child = os.fork()
     if child:
@@ -83,15 +152,16 @@ def _forked(session: pytest.Session, mutant: Mutant | None) -> int:
         nothing = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nothing, 1)
         os.dup2(nothing, 2)
-        ending = _run(session, mutant)
+        ending = action()
     finally:
         os._exit(ending)
 
 
-def _run(session: pytest.Session, mutant: Mutant | None) -> int:
-    if mutant is not None and not graft(mutant):
+def _run(session: pytest.Session, items: list[pytest.Item], mutant: Mutant) -> int:
+    """Run these tests with the mutant until one fails."""
+    if not graft(mutant):
         return IMPORTED
-    items = sorted(session.items, key=lambda item: _distance(item, mutant))
+    items = sorted(items, key=lambda item: _distance(item, mutant))
     for number, item in enumerate(items):
         following = items[number + 1] if number + 1 < len(items) else None
         item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
@@ -100,11 +170,11 @@ def _run(session: pytest.Session, mutant: Mutant | None) -> int:
     return SURVIVED
 
 
-def _distance(item: pytest.Item, mutant: Mutant | None) -> int:
+def _distance(item: pytest.Item, mutant: Mutant) -> int:
     """How early a test runs: those of the rule first, then those that notice most."""
-    if mutant is not None and mutant.module.upper() in item.nodeid.upper():
+    if mutant.module.upper() in item.nodeid.upper():
         return 0
-    if mutant is not None and mutant.module.upper() in _source(item.path).upper():
+    if mutant.module.upper() in _source(item.path).upper():
         return 1
     return 2 if item.path.name in FIRST else 3
 
@@ -176,7 +246,7 @@ def _row(name: str, count: int, tried: int, lost: int) -> str:
 
 
 def main() -> int:
-    """Print the survivors and the score; 1 where the tests fail without any mutant."""
+    """Print the survivors and the score; 1 where the tests cannot be run without any mutant."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*")
     parser.add_argument("--report", type=Path)
@@ -194,9 +264,10 @@ def main() -> int:
     with contextlib.redirect_stdout(sys.stderr):
         pytest.main([*OPTIONS, str(HERE)], plugins=[server])
     if not server.sound:
-        print("the tests fail as it is")
+        print("the tests cannot be run")
         return 1
-    left = sorted(survivors_of(server.doubtful, asked.together), key=lambda mutant: (mutant.module, mutant.number))
+    left = [*server.survivors, *survivors_of(server.doubtful, asked.together)]
+    left.sort(key=lambda mutant: (mutant.module, mutant.number))
     tried = Counter(mutant.module for mutant in wanted)
     for mutant in left:
         print(mutant)

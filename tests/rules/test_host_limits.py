@@ -318,7 +318,7 @@ def test_the_default_leaves_room(room: int | None, value: str | None):
     ],
 )
 def test_systems(system: str, machine: str, kernel: str | None, found: str, way: str):
-    words = what_to_do(Platform(system, machine, kernel))
+    words = what_to_do(Platform(system, machine, kernel), "3.11")
     assert (found in words[0], way in words[1]) == (True, True), words
 
 
