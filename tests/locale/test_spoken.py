@@ -59,7 +59,7 @@ def test_each_remark_on_a_program_is_told_in_japanese(check):
     wrong = [
         (text, tr(text))
         for sample in check.bad
-        for item in lint_found(sample.source)
+        for item in lint_found(sample.source, sample.file)
         for text in said_of(item.finding)
         if left(text)
     ]

@@ -74,8 +74,8 @@ def again(name: str, version: str, location: str = SITE, installer: str | None =
 @pytest.mark.parametrize(
     ("overlay", "seen"),
     [
-        (again("numpy", "1.16.6"), ["numpy 1.21.6 and 1.16.6 in " + SITE]),
-        (again("numpy", "1.21.6"), ["numpy 1.21.6 and 1.21.6 in " + SITE]),
+        (again("numpy", "1.16.6"), ["numpy 1.21.6 and 1.16.6 are both in " + SITE]),
+        (again("numpy", "1.21.6"), ["numpy 1.21.6 and 1.21.6 are both in " + SITE]),
         (again("chainer", "7.7.0", installer="conda"), ["chainer 7.8.1 and 7.7.0 in " + SITE]),
         (again("six", "1.0"), []),
         (again("numpy", "1.21.6", "/usr/lib/python3"), []),
@@ -316,7 +316,7 @@ def test_idp319_says_how_bad_it_is_and_what_to_do():
         Severity.WARNING,
         "ideepdoctor upgrade --python /home/user/ideep/bin/python",
     )
-    assert bad.found.endswith("(and 3 others)") and "wrong" in bad.consequence
+    assert bad.found.endswith("(and 3 other faults)") and "wrong" in bad.consequence
     assert len(bad.evidence) == 5
     [rare] = alone("IDP319", HOST, {"packages": {"chainer": "6.2.0"}})
     assert rare.found.endswith("(and 1 other)") and rare.consequence.startswith("an exception")
