@@ -77,10 +77,12 @@ class Server:
                 mutant = self.running.pop(child)
                 if os.WIFEXITED(status) and os.WEXITSTATUS(status) == SURVIVED:
                     self.survivors.append(mutant)
+                    print(f"\r{mutant}", file=sys.stderr)
                 if os.WIFEXITED(status) and os.WEXITSTATUS(status) == IMPORTED:
                     self.doubtful.append(mutant)
             done = started - len(self.waiting) - len(self.running)
             print(f"\r{done} of {started}", end="", file=sys.stderr, flush=True)
+        print(f"\n{len(self.doubtful)} more in new processes", file=sys.stderr)
         return True
 
 
