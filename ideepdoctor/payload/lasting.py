@@ -226,5 +226,7 @@ def judge_child(result, told, seconds):
     words = {3: "raised"}.get(told["exit_code"], "crashed")
     result.status = "timeout" if told["timed_out"] else words
     how = "was not done after %d s" % seconds if told["timed_out"] else told["said"]
-    how = how or (told["signal"] and "was ended by %s" % told["signal"]) or "ended with exit code %s" % told["exit_code"]
+    how = (
+        how or (told["signal"] and "was ended by %s" % told["signal"]) or "ended with exit code %s" % told["exit_code"]
+    )
     result.note = "a child of %s %s" % (told["how"], how)

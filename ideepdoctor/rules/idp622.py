@@ -43,8 +43,14 @@ class IDP622(Rule):
         Example("not tried", lasting(None)),
     )
     bad = (
-        Example("it hangs", lasting(child(ok=False, timed_out=True, error_text="a child of os.fork() was not done after 15 s"))),
-        Example("it dies", lasting(child(ok=False, signal="SIGSEGV", error_text="a child of os.fork() was ended by SIGSEGV"))),
+        Example(
+            "it hangs",
+            lasting(child(ok=False, timed_out=True, error_text="a child of os.fork() was not done after 15 s")),
+        ),
+        Example(
+            "it dies",
+            lasting(child(ok=False, signal="SIGSEGV", error_text="a child of os.fork() was ended by SIGSEGV")),
+        ),
         Example(
             "Python 2.7",
             lasting(child(ok=False, timed_out=True, error_text="a child of os.fork() was not done after 15 s")),
