@@ -8,7 +8,9 @@ from ideepdoctor.model.facts import Facts
 from ideepdoctor.model.findings import Evidence, Finding, Severity
 from ideepdoctor.rules.base import Example, Rule, Unknown
 from ideepdoctor.rules.deaths import classify, explained, how_it_ended, killed, last_line
+from ideepdoctor.rules.idp509 import stacks_beyond_memory
 from ideepdoctor.rules.installed import outcome
+from ideepdoctor.symptoms.causes import THREADS_REFUSED
 
 
 class IDP313(Rule):
@@ -64,6 +66,8 @@ class IDP313(Rule):
         if result is None or result.ok or not explained(result):
             return
         cause = classify(result)
+        if cause == THREADS_REFUSED and stacks_beyond_memory(facts):
+            return  # IDP509 has the cause
         yield self.finding(
             found=how_it_ended(result),
             needed="a relu that gives its result",

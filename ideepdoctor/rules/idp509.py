@@ -98,13 +98,9 @@ class IDP509(Rule):
             yield self._harm(facts, "MKL_DEBUG_CPU_TYPE", "7", "linear and other products with MKLML never end")
 
     def _stacks(self, facts: Facts) -> Iterator[Finding]:
-        memory = facts.limits.memory_total_bytes
-        for name in _STACKS:
-            size = _SIZE.match(variable(facts, name) or "")
-            asked = 0 if size is None else int(size[1]) * _UNITS[size[2].lower()]
-            if memory is not None and asked > memory:
-                end = "OMP: Error #34 (System unable to allocate necessary resources for OMP thread), SIGABRT"
-                yield self._harm(facts, name, "a few MB; 4 MB where it is not set", end)
+        for name in stacks_beyond_memory(facts):
+            end = "OMP: Error #34 (System unable to allocate necessary resources for OMP thread), SIGABRT"
+            yield self._harm(facts, name, "a few MB; 4 MB where it is not set", end)
 
     def _passed_over(self, facts: Facts) -> Iterator[Finding]:
         count = (variable(facts, "OMP_NUM_THREADS") or "1").strip()
@@ -141,6 +137,17 @@ def refused_switches(facts: Facts) -> list[str]:
         return []
     values = {name: variable(facts, name) for name in CHAINER_SWITCHES}
     return [name for name, value in values.items() if value is not None and not _WHOLE.match(value)]
+
+
+def stacks_beyond_memory(facts: Facts) -> list[str]:
+    """Variables that ask for a stack of each thread that is larger than the memory; none where that is not known."""
+    memory, found = facts.limits.memory_total_bytes, []
+    for name in _STACKS:
+        size = _SIZE.match(variable(facts, name) or "")
+        asked = 0 if size is None else int(size[1]) * _UNITS[size[2].lower()]
+        if memory is not None and asked > memory:
+            found.append(name)
+    return found
 
 
 def fewer_threads(facts: Facts, threads: int) -> list[str]:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from ideepdoctor.model.findings import Severity
+from ideepdoctor.rules.deaths import killed
 from ideepdoctor.rules.idp411 import IDP411
 from ideepdoctor.rules.idp506 import IDP506
 from ideepdoctor.rules.idp706 import IDP706
@@ -277,6 +278,14 @@ def test_how_many_threads_there_are():
     assert alone("IDP509", HOST, amd, {"cpu": {"cpuinfo_flags": ["avx2"], "cpuid_flags": ["avx2"]}}) == []
     unknown = {"limits": {"memory_total_bytes": None}}
     assert alone("IDP509", HOST, sets(OMP_STACKSIZE="1000g"), unknown) == []
+
+
+def test_a_stack_beyond_the_memory_is_the_one_cause_of_refused_threads():
+    refused = {"first_op": killed("SIGABRT", "OMP: Error #34: System unable to allocate necessary resources")}
+    assert faults(judged(HOST, sets(OMP_STACKSIZE="1000g"), refused)) == ["IDP509"]
+    assert faults(judged(HOST, sets(OMP_STACKSIZE="24M"), refused)) == ["IDP313"]
+    illegal = {"first_op": killed("SIGILL")}
+    assert faults(judged(HOST, sets(OMP_STACKSIZE="1000g"), illegal)) == ["IDP313", "IDP509"]
 
 
 @pytest.mark.parametrize(("value", "refused"), [("true", 1), ("", 1), ("1.0", 1), ("0", 0), (" 1 ", 0), ("-1", 0)])
