@@ -108,7 +108,7 @@ def test_each_fault_of_a_broken_installation_is_named(site: Path) -> None:
         ("IDP091", "ideepdoctor/payload/smoke.py was altered"),
         ("IDP091", f"ideepdoctor/stacks/{stack.name} was altered"),
         ("IDP091", "ideepdoctor/rules/idp101.py was altered"),
-        ("IDP095", "IDP101, ARM server"),
+        ("IDP095", "IDP101, ARM server (Graviton, Raspberry Pi)"),
         ("IDP096", f"stacks/{stack.name}"),
     } <= found
     version = ".".join(str(part) for part in sys.version_info[:3])

@@ -263,7 +263,7 @@ def test_memory(memory: int | None, count: int):
     [
         (killed("SIGABRT", "OMP: Error #34: System unable"), Severity.ERROR, ["IDP707"]),
         (failed("ImportError", "libiomp5.so: failed to map segment from shared object"), Severity.ERROR, ["IDP707"]),
-        (killed("SIGFPE"), Severity.INFO, ["IDP313"]),
+        (killed("SIGFPE"), Severity.INFO, ["IDP320"]),
     ],
 )
 def test_a_doubtful_limit_hides_no_other_death(died: dict[str, Any], severity: Severity, together: list[str]):
