@@ -8,9 +8,9 @@ test notices, with their lines, and the score. ``--report`` writes the scores as
 
 The tests are collected once, and run once without any mutant, to see which functions of the rules each one calls. Each
 mutant gets a fork of that process, in which the mutant's code takes the place of the module's, and in which the tests
-run that call its function: those that name the rule first, until one fails. A mutant that concerns what is made while
-modules are imported is tried in a process that has imported nothing yet, with all tests. A few survivors cannot be
-noticed, because the mutant does the same as the module: whoever runs it judges them.
+run that call its function: those that name the rule first, until one fails. A mutant that changes what is made while
+modules are imported, or that survives and is called then, is tried in a process that has imported nothing yet, with all
+tests. A few survivors cannot be noticed, because the mutant does the same as the module: whoever runs it judges them.
 """
 
 from __future__ import annotations
@@ -68,18 +68,15 @@ class Server:
             while self.waiting and len(self.running) < self.together:
                 mutant = self.waiting.pop(0)
                 items = [item for item in session.items if mutant.function in reached.get(item.nodeid, ())]
-                if mutant.function in at_import:
-                    self.doubtful.append(mutant)
-                else:
-                    self.running[_forked(lambda: _run(session, items, mutant))] = mutant  # noqa: B023
-            if self.running:
-                child, status = os.wait()
-                mutant = self.running.pop(child)
-                if os.WIFEXITED(status) and os.WEXITSTATUS(status) == SURVIVED:
-                    self.survivors.append(mutant)
-                    print(f"\r{mutant}", file=sys.stderr)
-                if os.WIFEXITED(status) and os.WEXITSTATUS(status) == IMPORTED:
-                    self.doubtful.append(mutant)
+                self.running[_forked(lambda: _run(session, items, mutant))] = mutant  # noqa: B023
+            child, status = os.wait()
+            mutant = self.running.pop(child)
+            ending = os.WEXITSTATUS(status) if os.WIFEXITED(status) else NOTICED
+            if ending == IMPORTED or (ending == SURVIVED and mutant.function in at_import):
+                self.doubtful.append(mutant)
+            elif ending == SURVIVED:
+                self.survivors.append(mutant)
+                print(f"\r{mutant}", file=sys.stderr)
             done = started - len(self.waiting) - len(self.running)
             print(f"\r{done} of {started}", end="", file=sys.stderr, flush=True)
         print(f"\n{len(self.doubtful)} more in new processes", file=sys.stderr)
@@ -114,12 +111,9 @@ def _watched(session: pytest.Session) -> dict[str, set[tuple[str, int]]] | None:
 
     def run() -> int:
         calls, told, before = Calls(), {}, 0
-        kept = [value for name in modules() for value in vars(importlib.import_module(f"{PACKAGE}.{name}")).values()]
-        caches = [value for value in kept if hasattr(value, "cache_clear")]
         for number, item in enumerate(session.items):
             following = session.items[number + 1] if number + 1 < len(session.items) else None
-            for cache in caches:
-                cache.cache_clear()  # else only the first test that asks would call the function
+            _forget()  # else only the first test that asks would call a function that keeps its answers
             calls.watch()
             item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
             called, failed = sorted(calls.taken()), session.testsfailed
@@ -163,6 +157,7 @@ def _run(session: pytest.Session, items: list[pytest.Item], mutant: Mutant) -> i
     """Run these tests with the mutant until one fails."""
     if not graft(mutant):
         return IMPORTED
+    _forget()
     items = sorted(items, key=lambda item: _distance(item, mutant))
     for number, item in enumerate(items):
         following = items[number + 1] if number + 1 < len(items) else None
@@ -170,6 +165,14 @@ def _run(session: pytest.Session, items: list[pytest.Item], mutant: Mutant) -> i
         if session.testsfailed:
             return NOTICED
     return SURVIVED
+
+
+def _forget() -> None:
+    """Empty what functions of the rules keep of earlier answers."""
+    for name in modules():
+        for value in vars(importlib.import_module(f"{PACKAGE}.{name}")).values():
+            if hasattr(value, "cache_clear"):
+                value.cache_clear()
 
 
 def _distance(item: pytest.Item, mutant: Mutant) -> int:
