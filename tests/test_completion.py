@@ -197,7 +197,7 @@ def offers(line: str, tmp_path: Path, shell: str = "bash", **more: str) -> list[
     [
         ("ideepdoctor di", ["diagnose", "diff"]),
         ("ideepdoctor --quiet --log-file x bench h", ["history"]),
-        ("ideepdoctor diagnose --select IDP305,IDP31", [f"IDP305,IDP31{digit}" for digit in "0123"]),
+        ("ideepdoctor diagnose --select IDP305,IDP31", [f"IDP305,IDP31{digit}" for digit in "0123456789"]),
         ("ideepdoctor explain idp30", [f"idp30{digit}" for digit in "123456789"]),
         ("ideepdoctor cpu --why-not avx", ["avx512", "avx2", "avx"]),
         ("ideepdoctor tune --net alexnet,goo", ["alexnet,googlenet"]),
