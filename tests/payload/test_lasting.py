@@ -77,7 +77,7 @@ HUNG = {"how": "os.fork()", "timed_out": True, "signal": None, "exit_code": None
     [
         ({"timed_out": False, "exit_code": 0}, None, None),
         ({}, "timeout", "a child of os.fork() was not done after 8 s"),
-        ({"timed_out": False, "signal": "SIGSEGV"}, "crashed", "a child of os.fork() died of SIGSEGV"),
+        ({"timed_out": False, "signal": "SIGSEGV"}, "crashed", "a child of os.fork() was ended by SIGSEGV"),
         ({"timed_out": False, "exit_code": 1}, "crashed", "a child of os.fork() ended with exit code 1"),
         ({"timed_out": False, "exit_code": 3, "said": "E: no"}, "raised", "a child of os.fork() E: no"),
     ],

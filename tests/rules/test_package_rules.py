@@ -76,7 +76,7 @@ def again(name: str, version: str, location: str = SITE, installer: str | None =
     [
         (again("numpy", "1.16.6"), ["numpy 1.21.6 and 1.16.6 are both in " + SITE]),
         (again("numpy", "1.21.6"), ["numpy 1.21.6 and 1.21.6 are both in " + SITE]),
-        (again("chainer", "7.7.0", installer="conda"), ["chainer 7.8.1 and 7.7.0 in " + SITE]),
+        (again("chainer", "7.7.0", installer="conda"), ["chainer 7.8.1 and 7.7.0 are both in " + SITE]),
         (again("six", "1.0"), []),
         (again("numpy", "1.21.6", "/usr/lib/python3"), []),
         (again("numpy", "1.16.6", "/usr/lib/python3"), [f"numpy 1.21.6 in {SITE} hides 1.16.6 in /usr/lib/python3"]),
@@ -307,7 +307,7 @@ def test_what_setup_makes_has_the_faults_of_its_release_and_no_others(stack):
 )
 def test_idp319_tells_where_a_later_chainer_is(host: str, overlay: dict[str, Any], found: str | None):
     seen = alone("IDP319", host, overlay)
-    assert [one.found for one in seen] == ([f"Chainer 6.7.0: {found}"] if found else [])
+    assert [one.found for one in seen] == ([f"Chainer 6.7.0 has a known fault: {found}"] if found else [])
 
 
 def test_idp319_says_how_bad_it_is_and_what_to_do():
@@ -319,7 +319,7 @@ def test_idp319_says_how_bad_it_is_and_what_to_do():
     assert bad.found.endswith("(and 3 other faults)") and "wrong" in bad.consequence
     assert len(bad.evidence) == 5
     [rare] = alone("IDP319", HOST, {"packages": {"chainer": "6.2.0"}})
-    assert rare.found.endswith("(and 1 other)") and rare.consequence.startswith("an exception")
+    assert rare.found.endswith("(and 1 other fault)") and rare.consequence.startswith("an exception")
     managed = {"python": {"externally_managed": "/usr/lib/python3/EXTERNALLY-MANAGED"}}
     assert alone("IDP319", HOST, {"packages": {"chainer": "6.1.0"}}, managed)[0].next_step.startswith(
         "ideepdoctor setup"
