@@ -39,7 +39,7 @@ def test_calls_that_were_not_counted_are_no_measurement() -> None:
 
 def test_a_leak_says_how_much_and_where_it_leads() -> None:
     finding = one(IDP620, lasting(fixed_growth_bytes=240 * 65536))
-    assert finding.found == "240 training steps with the same shapes took 16 MB more and more"
+    assert finding.found == "240 training steps with the same shapes took 16 MB of memory more and more"
     assert finding.consequence == "a hundred thousand steps take 6.6 GB, and the process is killed"
     assert finding.next_step == "ideepdoctor setup --python 3.7"
     assert finding.evidence[0].text == "66 kB with every step"
@@ -47,9 +47,9 @@ def test_a_leak_says_how_much_and_where_it_leads() -> None:
 
 def test_shapes_are_compared_with_numpy() -> None:
     finding = one(IDP621, lasting(varying_growth_bytes=66588672))
-    assert finding.found == "200 new input shapes took 67 MB (NumPy: 1.2 MB)"
+    assert finding.found == "200 new input shapes took 67 MB of memory (NumPy: 1.2 MB)"
     assert finding.evidence[0].text == "333 kB for each shape"
-    assert one(IDP621, lasting(varying_growth_bytes=66588672, numpy_growth_bytes=None)).found.endswith("took 67 MB")
+    assert one(IDP621, lasting(varying_growth_bytes=66588672, numpy_growth_bytes=None)).found.endswith("took 67 MB of memory")
     assert none(IDP621, lasting(varying_growth_bytes=200 * 16384 + 999, numpy_growth_bytes=1000))
     assert one(IDP621, lasting(varying_growth_bytes=200 * 16384 + 1000, numpy_growth_bytes=1000))
 
