@@ -39,7 +39,7 @@ def test_calls_that_were_not_counted_are_no_measurement() -> None:
 
 def test_a_leak_says_how_much_and_where_it_leads() -> None:
     finding = one(IDP620, lasting(fixed_growth_bytes=240 * 65536))
-    assert finding.found == "240 training steps with the same shapes took 16 MB of memory more and more"
+    assert finding.found == "240 training steps with the same shapes took 16 MB more and more"
     assert finding.consequence == "a hundred thousand steps take 6.6 GB, and the process is killed"
     assert finding.next_step == "ideepdoctor setup --python 3.7"
     assert finding.evidence[0].text == "66 kB with every step"
