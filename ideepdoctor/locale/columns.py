@@ -74,7 +74,7 @@ def line(text: str) -> str:
             # A wide word may push its neighbour on; the next column is where it was where there is room.
             made += " " * max(2, position - width(made))
         else:
-            position += len(part)
+            position += width(part)  # a part may have been told already
             made += tr(part)
     return made if made != text else tr(text)
 

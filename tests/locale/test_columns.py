@@ -68,3 +68,7 @@ def test_columns_stay_where_they_were(japanese):
 
 def test_english_lines_are_left_as_they_are():
     assert columns.line("  state      found it  12") == "  state      found it  12"
+
+
+def test_a_line_that_was_told_already_stays_as_it_is(japanese):
+    assert columns.line("   結果     見つかりました") == "   結果     見つかりました"
