@@ -6,7 +6,9 @@ import pytest
 
 from ideepdoctor.model.facts import Facts
 from ideepdoctor.model.findings import Finding, Severity
+from ideepdoctor.model.plan import Install, SetRpath
 from ideepdoctor.rules.idp115 import IDP115
+from ideepdoctor.rules.idp405 import IDP405
 from ideepdoctor.rules.idp411 import IDP411
 from ideepdoctor.rules.idp506 import IDP506
 from ideepdoctor.rules.idp509 import IDP509
@@ -65,3 +67,26 @@ def test_a_limit_that_is_surely_too_low_says_what_ends(name: str):
     _, finding = of_example(IDP707, name)
     surely = ("the first operation ends", "import ideep4py fails", "the kernel kills")
     assert finding.consequence.startswith(surely) == (finding.severity is Severity.ERROR)
+
+
+def test_a_tag_that_somebody_changed_in_a_wheel_is_cured_by_the_wheel_and_a_build_by_its_tag():
+    example = IDP405.bad[0]
+    facts, finding = of_example(IDP405, example.name)
+    steps = IDP405().treat(finding, facts)
+    assert steps
+    assert all(isinstance(step, SetRpath) for step in steps)
+    row = {"path": steps[0].path, "problem": "sha256", "expected": "a", "found": "b"}
+    changed = facts_on(example.host, example.overlay, {"packages": {"ideep4py": {"altered": [row]}}})
+    assert [type(step) for step in IDP405().treat(finding, changed)] == [Install]
+    other = facts_on(
+        example.host, example.overlay, {"packages": {"ideep4py": {"altered": [{**row, "path": "/elsewhere.so"}]}}}
+    )
+    assert {type(step) for step in IDP405().treat(finding, other)} == {SetRpath}
+    gone = facts_on(example.host, example.overlay, {"packages": {"ideep4py": None}})
+    assert IDP405().treat(finding, gone) == ()
+    foreign = facts_on(
+        example.host,
+        example.overlay,
+        {"packages": {"ideep4py": {"altered": [row]}}, "python": {"implementation": "PyPy", "abi": "pypy37_pp73"}},
+    )
+    assert {type(step) for step in IDP405().treat(finding, foreign)} == {SetRpath}
