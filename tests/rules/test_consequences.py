@@ -75,6 +75,9 @@ def test_a_tag_that_somebody_changed_in_a_wheel_is_cured_by_the_wheel_and_a_buil
     steps = IDP405().treat(finding, facts)
     assert steps
     assert all(isinstance(step, SetRpath) for step in steps)
+    binding = facts.native.binding
+    assert {step.rpath for step in steps if step.path == binding} == {"$ORIGIN/lib"}
+    assert {step.rpath for step in steps if step.path != binding} <= {"$ORIGIN"}
     row = {"path": steps[0].path, "problem": "sha256", "expected": "a", "found": "b"}
     changed = facts_on(example.host, example.overlay, {"packages": {"ideep4py": {"altered": [row]}}})
     assert [type(step) for step in IDP405().treat(finding, changed)] == [Install]
