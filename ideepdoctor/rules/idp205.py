@@ -14,7 +14,6 @@ from ideepdoctor.rules.pip_options import applied_to, setting, settings, switche
 
 _PIP_INSTALLS = ("2.7", "3.5")
 """Pythons whose environments ``setup`` fills with pip; for the others it takes uv, which reads nothing of pip's."""
-_DEFAULT_INDEXES = ("https://pypi.org/simple", "https://pypi.python.org/simple")
 _OF_THIS_MACHINE = re.compile(r"(localhost|127(\.\d+){3}|\[?::1\]?)(:\d+)?$")
 
 
@@ -32,7 +31,7 @@ class IDP205(Rule):
         user and the environment, the file of PIP_CONFIG_FILE, and the variables PIP_*. ``no-binary`` for ideep4py,
         which has no source distribution; ``only-binary`` for Chainer, which has nothing else; ``no-index`` without
         ``find-links``; ``user``, ``target`` and ``prefix``; ``require-virtualenv`` outside of one; ``trusted-host``
-        and indexes of plain http. Where ideep4py is missing, also an index that is not the default one.
+        and indexes of plain http. Where ideep4py is missing, also an index that was chosen.
 
     Why it matters
         pip says ``No matching distribution found`` and not which setting made it so, or installs into another folder,
@@ -90,7 +89,7 @@ class IDP205(Rule):
         yield from self._unsafe(facts)
         index = setting(facts, "index-url")
         missing = facts.packages is not None and facts.package("ideep4py") is None and not planned
-        if missing and index is not None and index.value.rstrip("/") not in _DEFAULT_INDEXES:
+        if missing and index is not None:
             what = "where that index does not have ideep4py, pip finds none"
             yield self._finding(facts, index, "an index that has ideep4py", what, Severity.INFO)
 

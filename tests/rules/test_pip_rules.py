@@ -103,7 +103,6 @@ def test_how_to_be_rid_of_it(source: str, section: str, step: str):
         ([("require-virtualenv", "true")], {"python": {"kind": "pyenv"}}, [Severity.INFO]),
         ([("index-url", "https://mirror.example/simple")], {}, []),
         ([("index-url", "https://mirror.example/simple")], MISSING, [Severity.INFO]),
-        ([("index-url", "https://pypi.org/simple/")], MISSING, []),
         ([("extra-index-url", "https://mirror.example/simple")], MISSING, []),
         ([("index-url", "http://***@mirror.example/simple")], {}, [Severity.WARNING]),
         ([("extra-index-url", "https://a.example/s http://b.example/s")], {}, [Severity.WARNING]),
