@@ -43,11 +43,16 @@ def child_of(act: Callable[[], object]) -> int:
     return pid
 
 
+def end_by_sigterm() -> None:
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)  # whoever runs the tests may have a handler, which a fork inherits
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
 def test_a_child_is_told_by_its_end(payload: dict[str, Any]) -> None:
     waited = payload["waited"]
     assert waited(child_of(lambda: None), 20) == {"timed_out": False, "signal": None, "exit_code": 0}
     assert waited(child_of(lambda: os._exit(7)), 20)["exit_code"] == 7
-    died = waited(child_of(lambda: os.kill(os.getpid(), signal.SIGTERM)), 20)
+    died = waited(child_of(end_by_sigterm), 20)
     assert (died["signal"], died["exit_code"], died["timed_out"]) == ("SIGTERM", None, False)
 
 
