@@ -87,11 +87,11 @@ def explain_symptoms(asked: Symptoms) -> Report:
     Raises:
         UsageError: it cannot be read, is empty, or is no ending that is known.
     """
+    if asked.log is not None:
+        return explain_log(asked.log, asked)
     from ideepdoctor.symptoms.search import search
 
     ending = None if asked.exit_code is None else _ending(asked.exit_code)
-    if asked.log is not None:
-        return explain_log(asked.log, asked)
     if asked.error is not None:
         if not asked.error.strip():
             raise UsageError("the text of --error is empty", hint='ideepdoctor explain --error "TEXT"')
@@ -111,15 +111,9 @@ def explain_log(path: str, asked: Symptoms | None = None) -> Report:
     Raises:
         UsageError: it cannot be read, or is empty.
     """
-    from ideepdoctor.symptoms.search import search
-
     wanted = asked or Symptoms(log=path)
     ending = None if wanted.exit_code is None else _ending(wanted.exit_code)
-    with _opened(path) as stream:
-        try:
-            found = search(lines_of(stream), ending)
-        except OSError as error:
-            raise _unreadable(path, error) from None
+    found = _read(path, ending)
     name = _STANDARD_INPUT if path == "-" else path
     if found.build.line_count == 0:
         raise UsageError(f"{name} is empty", hint="write a log with: COMMAND 2>&1 | tee run.log")
@@ -128,13 +122,19 @@ def explain_log(path: str, asked: Symptoms | None = None) -> Report:
 
 def _of_pipe(asked: Symptoms) -> Report | None:
     """What is behind what was piped; None: it was nothing."""
+    found = _read("-")
+    return _report(_STANDARD_INPUT, None, found, asked) if found.build.line_count else None
+
+
+def _read(path: str, ending: str | None = None) -> Found:
+    """What a log names; ``-``: standard input. Raises UsageError."""
     from ideepdoctor.symptoms.search import search
 
-    try:
-        found = search(lines_of(sys.stdin.buffer))
-    except OSError as error:
-        raise _unreadable(_STANDARD_INPUT, error) from None
-    return _report(_STANDARD_INPUT, None, found, asked) if found.build.line_count else None
+    with _opened(path) as stream:
+        try:
+            return search(lines_of(stream), ending)
+        except OSError as error:
+            raise _unreadable(_STANDARD_INPUT if path == "-" else path, error) from None
 
 
 def _is_piped() -> bool:

@@ -27,7 +27,7 @@ def classify(result: Outcome) -> Cause:
     """Find the cause of a bad ending: by what the process said, else by its signal alone."""
     if result.timed_out:
         return _HANGS
-    text = "\n".join(part for part in (result.error_text, result.stderr_tail) if part)
+    text = _said(result)
     symptom = first_of(text)
     if symptom is not None:
         return symptom.causes[0]
@@ -42,10 +42,15 @@ def explained(result: Outcome) -> bool:
     """
     if result.timed_out:
         return False
-    symptom = first_of("\n".join(part for part in (result.error_text, result.stderr_tail) if part))
+    symptom = first_of(_said(result))
     if symptom is not None and symptom.strength is not Strength.WARNING:
         return symptom.causes[0].code != "IDP320"
     return classify(result) == ENDINGS["SIGILL"].silent
+
+
+def _said(result: Outcome) -> str:
+    """The text of the exception and the end of standard error."""
+    return "\n".join(part for part in (result.error_text, result.stderr_tail) if part)
 
 
 def how_it_ended(result: Outcome) -> str:
