@@ -143,8 +143,9 @@ def test_the_talk_stack_on_an_emulated_intel_cpu(made):
     assert answer.document["proof"]["used"] is True
     assert answer.document["proof"]["kernel"].startswith("jit:")
     # The guard knows nothing about this pair: what is wrong with it stays, and is said.
-    assert {"IDP608", "IDP605"} <= set(answer.codes("warning")) and answer.codes("error") == []
+    assert {"IDP319", "IDP608", "IDP605"} <= set(answer.codes("warning")) and answer.codes("error") == []
     assert set(answer.codes()) <= {
+        "IDP319",
         "IDP604",
         "IDP605",
         "IDP608",

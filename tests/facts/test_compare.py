@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,9 @@ from hypothesis import strategies as st
 from ideepdoctor.facts.compare import compare
 from ideepdoctor.facts.serialize import facts_from_json, facts_to_json, load_facts
 from ideepdoctor.model.facts import Facts
+from ideepdoctor.model.findings import Finding, Severity
 from ideepdoctor.rules import RULES
+from ideepdoctor.rules.base import Rule
 from ideepdoctor.rules.engine import judge
 from ideepdoctor.rules.overlay import apply
 
@@ -52,11 +55,22 @@ def test_the_change_without_which_it_would_not_be_is_named_and_no_other(overlay,
     assert because(HEALTHY, changed(**overlay)) == wanted
 
 
+class NoAvx(Rule):
+    """AVX cannot be used: its flag is missing, or its registers are not saved."""
+
+    title = "No AVX"
+    severity = Severity.ERROR
+
+    def check(self, facts: Facts) -> Iterator[Finding]:
+        if "avx" not in (facts.cpu.flags or ()) or (facts.cpu.xcr0 or 0) & 6 != 6:
+            yield self.finding(found="no AVX", needed="AVX", consequence="SIGILL", next_step="none")
+
+
 def test_two_changes_that_only_together_do_it_are_named_together():
     second = changed(cpu={"cpuid_flags": ["sse2"], "cpuinfo_flags": ["sse2"], "xcr0": 3})
-    found = because(HEALTHY, second)
-    assert all(len(names) > 1 and all(name.startswith("cpu ") for name in names) for names in found["IDP110"])
-    assert found["IDP110"]
+    [found] = compare(HEALTHY, second, lambda facts: judge(facts, (NoAvx,))).new
+    assert all(len(names) > 1 and all(name.startswith("cpu ") for name in names) for names in found.because)
+    assert found.because == (("cpu cpuinfo_flags", "cpu xcr0"),)
 
 
 def test_what_is_only_seen_explains_nothing():
